@@ -60,6 +60,7 @@ fn run(cli: Cli) -> ExitCode {
         .build()
         .expect("a runtime can be made");
     let result = runtime.block_on(async {
+        measure::stop::outlive_large_files();
         match cli.verb {
             Verb::Run(args) => Box::pin(commands::servers::run(*args)).await,
             Verb::Bisect(args) => commands::bisect::run(*args).await,

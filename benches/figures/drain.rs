@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use adapter::messages::{Ended, Totals};
 use base::child;
 use measure::input_files::InputFiles;
-use measure::measured::Measured;
+use measure::measured::{Claimed, Measured};
 use measure::summary::{Source, summarise};
 use measure::turn::{Turn, Turned};
 use record::folder::Folder;
 use record::samples::{SAMPLE_BYTES, Sample};
+use tokio::runtime::Builder;
 use workload::{Workload, builtin};
 
 use crate::support::{Bench, Outcome, megabytes, table};
@@ -96,6 +97,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     measured.ended =
         Some(Ended { totals: Totals { documents: count, sum: 0 }, ..Ended::default() });
     measured.turns = turns;
+    measured.claimed = Claimed { counts: vec![count], fault: None };
     measured.turn_length = Duration::from_nanos(TURN_NS);
 
     let began = Instant::now();
@@ -109,7 +111,8 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
         arm: "drained",
         tapped: None,
     };
-    let run = summarise(&source, &measured, &folder).map_err(text)?;
+    let runtime = Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    let run = runtime.block_on(summarise(&source, &measured, &folder)).map_err(text)?;
     let seconds = began.elapsed().as_secs_f64();
     let counted: u64 = run.by_operation.iter().map(|operation| operation.count).sum();
     assert_eq!(counted, count, "every sample is counted");

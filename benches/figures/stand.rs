@@ -9,6 +9,7 @@ use std::time::Duration;
 use adapter::environment::Environment;
 use adapter::install::Installation;
 use adapter::manifest::discover;
+use adapter::patience::Patience;
 use base::clock::Epoch;
 use measure::admin::Admin;
 use measure::arm::{LiveArm, Target};
@@ -141,7 +142,8 @@ impl Stand {
 
     /// Lets an adapter go for a while; answers operations a second.
     pub fn turn(&self, driven: &mut Driven, length: Duration) -> Result<f64, String> {
-        let turn = self.runtime.block_on(driven.arm.turn(&self.epoch, length, None));
+        let patience = Patience::timed(length, Duration::ZERO);
+        let turn = self.runtime.block_on(driven.arm.turn(&self.epoch, patience, None));
         let Some(turn) = turn.map(|turn| turn.turned) else {
             let why = driven.arm.failed.as_ref().or(driven.arm.refused.as_ref());
             return Err(why.cloned().unwrap_or_default());

@@ -49,7 +49,7 @@ pub struct RunArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "quick")]
     pub rounds: Option<u32>,
     /// End a phase that counts its operations after this time, for each arm and round [default:
-    /// when it has counted them]
+    /// when it has counted them]; a single operation may take as long [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
     /// End with code 1 where a figure does not keep this (repeatable): 'p99 < 5ms', 'errors <= 0',

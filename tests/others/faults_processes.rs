@@ -246,3 +246,38 @@ fn a_background_server_keeps_nothing_of_its_caller() {
     assert!(free.is_ok(), "the lock is held: {free:?}");
     assert!(stopped.status.success(), "{}", said(&stopped));
 }
+
+#[test]
+fn a_file_that_may_grow_no_more_is_an_error_for_people() {
+    let lab = Lab::even_and_slow();
+    let words = lab.words(&["even", "slow"], &["--rounds", "1"]);
+    let shell = ["sh", "-c", "ulimit -f 8; exec \"$0\" \"$@\""];
+    let output = lab.wrapped(&shell, words).output().expect("it starts");
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let told = stderr(&output);
+    assert!(told.contains("File too large"), "{}", said(&output));
+    assert!(told.contains("hint: raise the limit of a file's size (ulimit -f)"), "{told}");
+}
+
+#[test]
+fn without_proc_nothing_panics() {
+    let private = Command::new("unshare").args(["-m", "true"]).output();
+    if !private.is_ok_and(|output| output.status.success()) {
+        let test = "faults_processes/without_proc_nothing_panics";
+        return crate::support::skip(test, "`unshare -m` needs root");
+    }
+    let lab = Lab::even_and_slow();
+    fs::create_dir(lab.path("empty")).expect("a folder");
+    let hidden = "mount --bind empty /proc || exit 99; exec \"$0\" \"$@\"";
+    let wrapper = ["unshare", "-m", "sh", "-c", hidden];
+    let run = lab.words(&["even", "slow"], &["--rounds", "1"]);
+    let embedded = ["server", "start"].map(str::to_owned).to_vec();
+    let limited = lab.words(&["even", "slow"], &["--rounds", "1", "--client-memory", "256MiB"]);
+    for words in [run, limited, embedded] {
+        let output = lab.wrapped(&wrapper, &words).output().expect("it starts");
+        let told = said(&output);
+        assert!(output.status.code().is_some_and(|code| code < 99), "{told}");
+        assert!(!told.contains("panicked"), "{told}");
+        let _ = fs::remove_dir_all(lab.path("out"));
+    }
+}

@@ -1,12 +1,13 @@
 //! An adapter is hung when neither it nor its server works. One slow operation is no hang.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::fake_support::real::lab_with;
 use crate::fake_support::{Lab, QUICK, code, stderr};
 use crate::support::{said, scratch};
 use adapter::environment::Environment;
+use adapter::patience::Patience;
 use adapter::process::{AdapterProcess, Failure};
 
 #[tokio::test]
@@ -21,7 +22,8 @@ async fn an_adapter_is_hung_once_its_server_rests_too() {
         asked.get() < 4
     };
     let (rest, samples) = (Duration::from_millis(50), folder.join("none.bin"));
-    let answer = process.answer_to_turn(Duration::ZERO, rest, &samples, busy).await;
+    let patience = (Patience::timed(Duration::ZERO, Duration::ZERO), rest);
+    let answer = process.answer_to_turn(patience, Instant::now(), &samples, busy).await;
     assert!(matches!(answer, Err(Failure::Hung { request: "turn", .. })), "{answer:?}");
     assert_eq!(asked.get(), 4, "three times the server worked for it");
 }

@@ -23,6 +23,7 @@ mod faults_server;
 mod gates;
 mod hangs;
 mod histories;
+mod impossible;
 mod installs;
 mod limits;
 mod machine;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stats::gates::{
-    Checked, Gate, Lag, OpenLoop, Outcome, RunCounts, clock_source, conditions, errors, failures,
-    littles_law, offered_rate,
+    Checked, Gate, Lag, OpenLoop, Outcome, Possible, RunCounts, clock_source, conditions, errors,
+    failures, littles_law, offered_rate,
 };
 use stats::little::{Little, LittlesLaw, Stretch};
 
@@ -41,6 +41,8 @@ fn g1_errors_receipts_and_checksums() {
     assert_eq!(failures(&[failed, check(fine)]), ["B failed in 11 of 10000 operations"]);
 }
 
+const CLAIMS: Possible<'_> = Possible { fault: None, most_in_flight: Some(4) };
+
 #[test]
 fn g2_limits() {
     let found = |rate_times_time, outside| Little {
@@ -49,21 +51,36 @@ fn g2_limits() {
         samples: 1_000,
         outside,
     };
-    passes(&littles_law("A", Some(&found(4.079, 20))));
+    passes(&littles_law("A", Some(&found(4.079, 20)), &CLAIMS));
     fails(
-        &littles_law("A", Some(&found(4.1, 0))),
+        &littles_law("A", Some(&found(4.1, 0)), &CLAIMS),
         Gate::LittlesLaw,
         "A: 4.000 operations in flight but rate x time is 4.100 (Little's law, 2.5 %)",
     );
     fails(
-        &littles_law("A", Some(&found(4.0, 21))),
+        &littles_law("A", Some(&found(4.0, 21)), &CLAIMS),
         Gate::LittlesLaw,
         "A: 21 of 1000 samples lie outside the measured time",
     );
     let empty = Little { in_flight: 0.0, rate_times_time: 0.0, samples: 0, outside: 0 };
-    let none = littles_law("A", Some(&empty));
+    let none = littles_law("A", Some(&empty), &CLAIMS);
     fails(&none, Gate::LittlesLaw, "A: no sample lies in its measured time");
-    warns(&littles_law("A", None), "A: no samples, Little's law was not checked");
+    warns(&littles_law("A", None, &CLAIMS), "A: no samples, Little's law was not checked");
+    // Samples written twice keep the identity.
+    let twice = Little { in_flight: 4.081, ..found(4.081, 0) };
+    fails(
+        &littles_law("A", Some(&twice), &CLAIMS),
+        Gate::LittlesLaw,
+        "A: 4.081 operations in flight, where at most 4 can be",
+    );
+    passes(&littles_law("A", Some(&Little { in_flight: 4.08, ..twice }), &CLAIMS));
+    passes(&littles_law("A", Some(&twice), &Possible::default()));
+    let fault = Possible { fault: Some("operation 1 of worker 0"), ..CLAIMS };
+    fails(
+        &littles_law("A", Some(&found(4.0, 0)), &fault),
+        Gate::LittlesLaw,
+        "A writes samples that cannot be: operation 1 of worker 0",
+    );
 }
 
 #[test]
@@ -176,7 +193,7 @@ fn littles_law_shows_lost_samples_and_foreign_clocks() {
     let (stretches, samples) = turns(4);
     let claimed = Some(samples.len() as u64);
     let check = |samples: &mut dyn Iterator<Item = (u64, u64)>, claimed| {
-        littles_law("A", little(samples, &stretches, claimed).as_ref()).outcome
+        littles_law("A", little(samples, &stretches, claimed).as_ref(), &CLAIMS).outcome
     };
     assert_eq!(check(&mut samples.iter().copied(), claimed), Outcome::Pass);
     let mut kept = samples.iter().copied().enumerate().filter(|(i, _)| i % 20 != 0).map(|(_, s)| s);

@@ -10,6 +10,8 @@ mod local;
 pub mod manifest;
 pub mod memory;
 pub mod messages;
+mod parse;
+pub mod patience;
 pub mod process;
 mod registry;
 mod sources;

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
@@ -18,15 +18,17 @@ use crate::environment::Environment;
 pub use crate::failure::Failure;
 use crate::memory::MemoryLimit;
 use crate::messages::{Answer, FRAME, Hello, PROTOCOL, Request};
+use crate::parse::{QUOTED_CHARACTERS, cut, is_old_answer, parse};
+use crate::patience::{Due, Patience, Signs, Wait, sample_bytes};
 use base::clock::Epoch;
-use base::secrets::{mask_json, mask_text};
+use base::say;
+use base::secrets::mask_text;
 
 const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a process's stderr that are kept; the rest is read and thrown away.
 const LOG_BYTES_MAX: usize = 8 << 20;
-/// Beginning of a line of stderr, or of a line that is no message, as errors quote it.
+/// Beginning of a line of stderr, as errors quote it.
 const SAID_CHARACTERS: usize = 500;
-const QUOTED_CHARACTERS: usize = 120;
 /// Most readings of the clock, until one answer comes quickly enough to bound the difference.
 const CLOCK_ECHOES: u32 = 50;
 /// A good enough bound on the difference: well below the time of any message.
@@ -35,6 +37,8 @@ const CLOCK_WITHIN_NS: u64 = 20_000;
 const GRACE: Duration = Duration::from_secs(5);
 
 pub struct AdapterProcess {
+    /// As people know it.
+    name: String,
     child: Child,
     /// None once it is closed.
     stdin: Option<ChildStdin>,
@@ -143,7 +147,9 @@ impl AdapterProcess {
             out_of_memory: None,
         }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
+        let parts = [&environment.adapter[..], &environment.version];
         Ok(Self {
+            name: parts.join("@").trim_end_matches('@').to_owned(),
             stdin: child.stdin.take(),
             unsent: Vec::new(),
             stdout: BufReader::new(child.stdout.take().expect("piped")),
@@ -253,25 +259,20 @@ impl AdapterProcess {
         parse(request, &line)
     }
 
-    /// Waits for the answer to a turn of `length`. An operation may take longer than any limit: the
-    /// adapter is lost when in `rest` neither its processor clock nor its samples have moved, and
-    /// its server is not `busy` for it.
+    /// Waits for the answer to a turn that was sent then. The adapter is lost when its time is
+    /// over, or when in `rest` neither its processor clock nor its samples have moved, and its
+    /// server is not `busy` for it.
     ///
     /// # Errors
     /// Any fault of the adapter; a hung one is killed.
     pub async fn answer_to_turn(
         &mut self,
-        length: Duration,
-        rest: Duration,
+        (patience, rest): (Patience, Duration),
+        sent: Instant,
         samples: &Path,
         busy: impl AsyncFn() -> bool,
     ) -> Result<Answer, Failure> {
-        let pid = self.pid;
-        let signs = || {
-            let bytes = std::fs::metadata(samples).map_or(0, |it| it.len());
-            (base::child::cpu_ns(pid).unwrap_or(0), bytes)
-        };
-        let line = self.line("turn", length, rest, signs, busy).await?;
+        let line = self.line("turn", (patience, rest), sent, Some(samples), busy).await?;
         parse("turn", &line)
     }
 
@@ -284,34 +285,49 @@ impl AdapterProcess {
         request: &'static str,
         timeout: Duration,
     ) -> Result<String, Failure> {
-        self.line(request, Duration::ZERO, timeout, || (0, 0), async || false).await
+        // It has all the time, whether it works or not.
+        let patience = (Patience::request(timeout), timeout);
+        self.line(request, patience, Instant::now(), None, async || false).await
     }
 
-    /// Waits for `length`, then as long as its `signs` move (processor time in ns, bytes of
-    /// samples) or its server is busy.
     async fn line(
         &mut self,
         request: &'static str,
-        length: Duration,
-        rest: Duration,
-        signs: impl Fn() -> (u64, u64),
+        (patience, rest): (Patience, Duration),
+        sent: Instant,
+        samples: Option<&Path>,
         busy: impl AsyncFn() -> bool,
     ) -> Result<String, Failure> {
+        let (pid, name) = (self.pid, self.name.clone());
+        let signs = || Signs {
+            cpu_ns: base::child::cpu_ns(pid).unwrap_or(0),
+            sample_bytes: samples.map_or(0, sample_bytes),
+        };
+        let mut wait = Wait::new(patience, rest, (sent, Instant::now()), signs());
         let awaited = {
             let message = self.next_message(request);
             tokio::pin!(message);
-            let mut awaited = tokio::time::timeout(length, &mut message).await;
-            while awaited.is_err() {
-                let before = signs();
-                awaited = tokio::time::timeout(rest, &mut message).await;
-                let now = signs();
-                // A driver's monitoring takes some microseconds now and then: that is no work.
-                let works = u128::from(now.0.saturating_sub(before.0)) * 1000 > rest.as_nanos();
-                if awaited.is_err() && !works && now.1 == before.1 && !busy().await {
-                    break;
+            loop {
+                if let Ok(awaited) =
+                    tokio::time::timeout_at(wait.until().into(), &mut message).await
+                {
+                    break Ok(awaited);
+                }
+                let (now, signs) = (Instant::now(), signs());
+                match wait.next(now, signs) {
+                    Due::Wait => {}
+                    Due::Tell => {
+                        let (seconds, done) = (wait.seconds(now), wait.done(signs, busy().await));
+                        say!("{name} has not answered `{request}` for {seconds} s: {done}");
+                    }
+                    Due::Rests if busy().await => {}
+                    Due::Rests => break Err((wait.rested(), String::new())),
+                    Due::Over => {
+                        let done = wait.done(signs, busy().await);
+                        break Err((patience.most, format!(": {done}")));
+                    }
                 }
             }
-            awaited
         };
         match awaited {
             Ok(Ok(Some(line))) => Ok(line),
@@ -320,10 +336,10 @@ impl AdapterProcess {
                 self.kill().await;
                 Err(failure)
             }
-            Err(_) => {
+            Err((waited, done)) => {
                 self.kill().await;
-                let said = self.said();
-                Err(Failure::Hung { request, seconds: (length + rest).as_secs(), said })
+                let said = done + &self.said();
+                Err(Failure::Hung { request, seconds: waited.as_secs(), said })
             }
         }
     }
@@ -441,37 +457,4 @@ async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
             }
         }
     }
-}
-
-/// An `error` is a [`Failure::Refused`]. Credentials are masked in all that is repeated.
-fn parse(request: &'static str, line: &str) -> Result<Answer, Failure> {
-    match serde_json::from_str(line) {
-        Ok(Answer::Error { code, message }) => {
-            Err(Failure::Refused { request, code, message: mask_text(&message) })
-        }
-        Ok(Answer::Ended(mut ended)) => {
-            ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
-            Ok(Answer::Ended(ended))
-        }
-        Ok(Answer::Opened(mut opened)) => {
-            mask_json(&mut opened.resolved);
-            Ok(Answer::Opened(opened))
-        }
-        Ok(answer) => Ok(answer),
-        Err(error) => {
-            let line = format!("{} ({error})", cut(&mask_text(line), QUOTED_CHARACTERS));
-            Err(Failure::Garbage { request, line })
-        }
-    }
-}
-
-/// Whether a line without a frame is an answer of version 1.
-fn is_old_answer(line: &str) -> bool {
-    let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
-    ["hello", "error"].iter().any(|name| line["type"] == *name)
-}
-
-fn cut(text: &str, characters: usize) -> String {
-    let start: String = text.chars().take(characters).collect();
-    if start.len() < text.len() { start + "…" } else { start }
 }

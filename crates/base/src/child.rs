@@ -66,8 +66,9 @@ pub fn inherit_nothing(command: &mut Command) {
 pub fn own(command: &mut Command) {
     static MARK: OnceLock<String> = OnceLock::new();
     let mark = MARK.get_or_init(|| {
-        let own = ProcessId::of(std::process::id()).expect("this process lives");
-        let mark = format!("{}.{}", own.pid, own.start_ticks);
+        // Without /proc nobody finds the processes with a mark, and nobody gets one twice.
+        let own = ProcessId::of(std::process::id());
+        let mark = format!("{}.{}", std::process::id(), own.map_or(0, |own| own.start_ticks));
         let mut guard = ourselves();
         guard.args(["guard-children", &mark]).env_remove(OWNER);
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

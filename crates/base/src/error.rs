@@ -60,6 +60,7 @@ impl Error {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                 "free some disk space, or choose another --out or MDYN_HOME"
             }
+            ErrorKind::FileTooLarge => "raise the limit of a file's size (ulimit -f)",
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                 "check who owns it, or choose another --out or MDYN_HOME"
             }

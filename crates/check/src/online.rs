@@ -12,6 +12,7 @@ use crate::opening::{acknowledges, refused};
 use crate::{Checked, consumed, consumer, equal};
 use adapter::environment::Environment;
 use adapter::messages::{Alters, Ended};
+use adapter::patience::Patience;
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target};
 use measure::input_files::InputFiles;
@@ -301,7 +302,8 @@ impl<'a> Session<'a> {
         measured.turn_length = TURN;
         let before = self.admin.counters(false).await.map_err(text)?;
         for _ in 0..3 {
-            let turn = self.arm.turn(self.bench.epoch, TURN, None).await;
+            let turn =
+                self.arm.turn(self.bench.epoch, Patience::timed(TURN, Duration::ZERO), None).await;
             measured.turns.push(turn.ok_or_else(|| self.failed())?);
             if turn.is_some_and(|it| it.turned.exhausted || it.turned.gave_up) {
                 break;
@@ -309,6 +311,7 @@ impl<'a> Session<'a> {
         }
         let ended = self.arm.end().await.ok_or_else(|| self.failed())?;
         measured.ended = Some(ended.clone());
+        measured.claimed.clone_from(self.arm.claimed());
         let phase = &plan.phases[number];
         let mut after = self.admin.counters(false).await.map_err(text)?;
         while unacknowledged(phase) {
@@ -331,7 +334,7 @@ impl<'a> Session<'a> {
             arm: "the adapter",
             tapped: None,
         };
-        Ok((summarise(&source, &measured, self.bench.folder).map_err(text)?, ended))
+        Ok((summarise(&source, &measured, self.bench.folder).await.map_err(text)?, ended))
     }
 
     fn failed(&self) -> String {

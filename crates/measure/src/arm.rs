@@ -3,14 +3,14 @@
 use base::say;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use adapter::environment::Environment;
 use adapter::memory::MemoryLimit;
 use adapter::messages::{
-    Answer, ClientTarget, Deal, Documents, Ended, Hello, Opened, Prepare, Request, UriKind,
-    WorkerPrepare,
+    Answer, ClientTarget, Deal, Ended, Hello, Opened, Prepare, Request, UriKind,
 };
+use adapter::patience::Patience;
 use adapter::process::{AdapterProcess, Failure};
 use base::child;
 use base::clock::Epoch;
@@ -24,9 +24,9 @@ use workload::plan::Plan;
 
 use crate::able::{self, Part};
 use crate::admin::Counters;
-use crate::collect::Tail;
+use crate::calibration::Made;
+use crate::collect::{Claimed, Tail};
 use crate::hosts::Hosts;
-use crate::input_files::noop_prepare;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
@@ -35,8 +35,6 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time without a sign of life beyond a turn's end and the driver's own limits.
 const TURN_GRACE: Duration = Duration::from_secs(10);
-/// Duration of the calibration that makes documents.
-const MAKING: Duration = Duration::from_millis(150);
 /// The largest integer of the contract: only limits end such a turn.
 const UNTIL_NS_MAX: u64 = (1 << 53) - 1;
 
@@ -67,18 +65,17 @@ pub struct LiveArm {
     samples: Vec<String>,
     /// They are read on after each turn.
     tail: Option<Tail>,
+    /// What was claimed in the last phase that has ended.
+    claimed: Claimed,
     /// None: no limit.
     memory: Option<Arc<MemoryLimit>>,
     /// What making a document costs, ns, of each kind of document that it has made.
-    making: Vec<(Made, Option<f64>)>,
+    pub(crate) making: Vec<(Made, Option<f64>)>,
     /// The phase that it works on, and whether that is the warm-up.
     pub stage: Option<(String, bool)>,
     /// It died of memory.
     pub death: Option<Death>,
 }
-
-/// Documents that cost the same to make: path of their pool, stamps, shape.
-type Made = (String, Documents, Option<String>);
 
 /// The server that an arm's processes connect to, and their plan.
 pub struct Target<'a> {
@@ -202,6 +199,7 @@ impl LiveArm {
             part: None,
             samples: Vec::new(),
             tail: None,
+            claimed: Claimed::default(),
             memory: None,
             making: Vec::new(),
             stage: None,
@@ -300,29 +298,29 @@ impl LiveArm {
             let failure = Failure::Unexpected { request: "prepare", answer: answer.name() };
             return self.fail_by(&failure).await;
         }
-        match Tail::open(&self.samples) {
+        match Tail::open(&prepares) {
             Ok(tail) => self.tail = Some(tail),
             Err(error) => self.fail(&error.message).await,
         }
     }
 
-    /// Runs one turn of all processes, from now until `length` has passed. None: the arm was
+    /// Runs one turn of all processes, from now until its length has passed. None: the arm was
     /// lost, or takes no part in the phase. `server` tells whether it works where the arm rests.
     pub async fn turn(
         &mut self,
         epoch: &Epoch,
-        length: Duration,
+        patience: Patience,
         server: Option<&Hosts>,
     ) -> Option<Turn> {
         if !self.alive() || self.refused.is_some() {
             return None;
         }
         let cpu_before = self.cpu_ns();
-        let sent_ns = epoch.now_ns();
-        let until_ns = sent_ns + u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
-        let until_ns = until_ns.min(UNTIL_NS_MAX);
-        // Where a count alone ends it, nobody knows how long it takes.
-        let length = if until_ns == UNTIL_NS_MAX { Duration::ZERO } else { length };
+        let (sent, sent_ns) = (Instant::now(), epoch.now_ns());
+        let until_ns = patience.length.map_or(UNTIL_NS_MAX, |length| {
+            let length_ns = u64::try_from(length.as_nanos()).unwrap_or(UNTIL_NS_MAX);
+            length_ns.saturating_add(sent_ns).min(UNTIL_NS_MAX)
+        });
         self.send_all(|_| Request::Turn { until_ns }).await;
         let (mut done, mut failed) = (Vec::new(), None);
         let busy = async || match server {
@@ -331,8 +329,16 @@ impl LiveArm {
         };
         for (process, samples) in self.processes.iter_mut().zip(&self.samples) {
             let samples = Path::new(samples);
-            match process.answer_to_turn(length, self.turn_grace, samples, busy).await {
-                Ok(Answer::TurnDone(answer)) => done.push(answer),
+            let patience = (patience, self.turn_grace);
+            match process.answer_to_turn(patience, sent, samples, busy).await {
+                Ok(Answer::TurnDone(answer)) => {
+                    let (now_ns, high_ns) = (answer.began_ns, epoch.now_ns());
+                    if !(sent_ns..=high_ns).contains(&now_ns) {
+                        failed = Some(Failure::Clock { now_ns, low_ns: sent_ns, high_ns });
+                        break;
+                    }
+                    done.push(answer);
+                }
                 Ok(answer) => {
                     failed = Some(Failure::Unexpected { request: "turn", answer: answer.name() });
                     break;
@@ -348,7 +354,7 @@ impl LiveArm {
             return None;
         }
         let cpu_ns = self.cpu_ns().saturating_sub(cpu_before);
-        let turned = match self.tail.as_mut()?.turn(&done, until_ns) {
+        let turned = match self.tail.as_mut()?.turn(&done, until_ns, epoch.now_ns()).await {
             Ok(turned) => turned,
             Err(error) => {
                 self.fail(&error.message).await;
@@ -392,72 +398,30 @@ impl LiveArm {
             for error in ended.errors {
                 let mut known = all.errors.iter_mut();
                 match known.find(|it| it.code == error.code && it.name == error.name) {
-                    Some(known) => known.count += error.count,
+                    Some(known) => known.count = known.count.saturating_add(error.count),
                     None => all.errors.push(error),
                 }
             }
         }
         self.stage = None;
+        match self.tail.as_mut()?.close() {
+            Ok(claimed) => self.claimed = claimed.clone(),
+            Err(error) => {
+                self.fail(&error.message).await;
+                return None;
+            }
+        }
         Some(all)
+    }
+
+    /// What its samples have claimed in the phase that ended last.
+    pub fn claimed(&self) -> &Claimed {
+        &self.claimed
     }
 
     /// The sample files of the present phase, one a process.
     pub fn samples(&self) -> &[String] {
         &self.samples
-    }
-
-    /// Cost of one operation's bookkeeping, ns: the adapter's own loop around a no-op.
-    pub async fn calibrate(&mut self, epoch: &Epoch, folder: &Path) -> Option<f64> {
-        let samples = folder.join(format!("noop-{}.bin", self.index));
-        let schedule = folder.join("noop.schedule");
-        let prepare = noop_prepare(&samples, &schedule);
-        // The first process is enough: they are copies of one program.
-        self.prepare(vec![Prepare::Worker(prepare)]).await;
-        let turn = self.turn(epoch, Duration::from_secs(5), None).await;
-        self.end().await;
-        let _ = std::fs::remove_file(samples);
-        let turned = turn?.turned;
-        self.wakeups_us.clear();
-        Some((turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64)
-    }
-
-    /// Cost of making one document, ns: the difference between a no-op with and one without a
-    /// document, in the same process. Phases that make the same documents share it: to calibrate
-    /// each took a tenth of the broker study's time.
-    pub async fn calibrate_making(&mut self, epoch: &Epoch, making: &WorkerPrepare) -> Option<f64> {
-        let mut plain = making.clone();
-        let documents = plain.operations[0].documents.take()?;
-        let pool = making.pools[documents.pool as usize].clone();
-        let made = (pool, documents, plain.operations[0].shape.clone());
-        if let Some((_, known_ns)) = self.making.iter().find(|(known, _)| *known == made) {
-            return *known_ns;
-        }
-        let cost_ns = self.making_ns(epoch, plain, making).await;
-        self.making.push((made, cost_ns));
-        cost_ns
-    }
-
-    async fn making_ns(
-        &mut self,
-        epoch: &Epoch,
-        plain: WorkerPrepare,
-        making: &WorkerPrepare,
-    ) -> Option<f64> {
-        let (plain_ns, _) = self.each_ns(epoch, plain).await?;
-        let (making_ns, made_all) = self.each_ns(epoch, making.clone()).await?;
-        let _ = std::fs::remove_file(&making.samples);
-        made_all.then_some((making_ns - plain_ns).max(0.0))
-    }
-
-    /// Time of one no-op, ns, and whether each made a document.
-    async fn each_ns(&mut self, epoch: &Epoch, prepare: WorkerPrepare) -> Option<(f64, bool)> {
-        self.prepare(vec![Prepare::Worker(prepare)]).await;
-        let turn = self.turn(epoch, MAKING, None).await;
-        self.wakeups_us.pop();
-        let ended = self.end().await?;
-        let turned = turn?.turned;
-        let each_ns = (turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64;
-        Some((each_ns, ended.totals.documents == turned.operations))
     }
 
     /// Largest difference between the processes' clocks and the core's, us.

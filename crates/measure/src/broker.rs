@@ -12,6 +12,7 @@ use crate::measured::Read;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 use crate::unacknowledged::drain;
 use adapter::messages::{Consumer, ConsumerPrepare, Prepare};
+use adapter::patience::Patience;
 use base::error::{Error, Result};
 use workload::plan::{Limit, Phase};
 
@@ -38,7 +39,7 @@ pub async fn turn(
     phase: &Phase,
     collection: &str,
     arm: &mut LiveArm,
-    length: Duration,
+    patience: Patience,
     samples: PathBuf,
 ) -> Result<(Option<Turn>, Counters, Option<Read>)> {
     let unacknowledged = context.unacknowledged;
@@ -54,7 +55,7 @@ pub async fn turn(
         return Ok((None, sampler.counters().await?, None));
     }
     let produce = async {
-        let turn = sampler.during(arm.turn(epoch, length, Some(admin))).await?;
+        let turn = sampler.during(arm.turn(epoch, patience, Some(admin))).await?;
         let after = sampler.counters().await?;
         if unacknowledged {
             drain(admin, collection).await?;
@@ -64,7 +65,8 @@ pub async fn turn(
     };
     // The consumer is polled first, so that its turn starts before that of the producers. A
     // consumer that lost its server would try for a minute: nobody waits for that.
-    let read = async { Ok(consumer.turn(epoch, length + READ_ON, Some(admin)).await) };
+    let reading = patience.and(READ_ON);
+    let read = async { Ok(consumer.turn(epoch, reading, Some(admin)).await) };
     let (read, (turn, after)) = tokio::try_join!(read, produce)?;
     let rss_peak_bytes = consumer.rss_bytes().1;
     let ended = consumer.end().await;
@@ -73,6 +75,7 @@ pub async fn turn(
         turn,
         ended,
         samples,
+        claimed: consumer.claimed().clone(),
         rss_armed_bytes,
         rss_peak_bytes,
         rss_held_bytes,

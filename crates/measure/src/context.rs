@@ -37,6 +37,8 @@ pub struct PhaseContext<'a> {
     pub unacknowledged: bool,
     /// Measured seconds where the phase does not say.
     pub measured_s: f64,
+    /// What `--max-time` allows: an operation may take as long.
+    pub longest: Duration,
     /// Length of a turn, once the first round has decided it.
     pub turn: Option<Duration>,
     /// Time that the plan gives the phase, over all arms.

@@ -10,6 +10,7 @@ use crate::progress::{Laps, duration};
 use crate::settings::{TURN_OPERATIONS_MIN, TURNS_MIN, turn_min};
 use crate::unacknowledged::counters;
 use crate::{arrange, broker, settings};
+use adapter::patience::Patience;
 use base::error::Result;
 use stats::descriptive::median;
 use stats::laps::{BATCH_LAPS, largest_error};
@@ -24,6 +25,7 @@ const ERROR_MAX: f64 = 0.01;
 pub struct Turns {
     /// The same in all rounds.
     pub length: Duration,
+    patience: Patience,
     planned: u32,
     most: u32,
 }
@@ -48,7 +50,8 @@ pub async fn warm_up(
             let length = WARMUP_TURN.min(left[place]);
             let rate = rates[place].last().copied().unwrap_or(0.0);
             context.progress.turn(arms[place].index, "warm-up", rate);
-            let turn = arms[place].turn(context.epoch, length, context.admin);
+            let patience = Patience::timed(length, context.longest);
+            let turn = arms[place].turn(context.epoch, patience, context.admin);
             let Some(turn) = context.sampler.during(turn).await? else {
                 left[place] = Duration::ZERO;
                 continue;
@@ -81,7 +84,15 @@ pub fn plan(
 ) -> Turns {
     let seconds = settings::measured(phase, context.measured_s);
     if interleave == Interleave::Runs {
-        return Turns { length: Duration::from_secs_f64(seconds), planned: 1, most: 1 };
+        let (length, longest) = (Duration::from_secs_f64(seconds), context.longest);
+        let patience = match phase.limit {
+            Limit::Duration { .. } => Patience::timed(length, longest),
+            Limit::Operations { seconds_max, .. } => {
+                let operation = settings::operation_time(context.plan, phase);
+                Patience::counted(seconds_max.map(|_| length), operation, longest)
+            }
+        };
+        return Turns { length, patience, planned: 1, most: 1 };
     }
     let workers = f64::from(phase.workers * phase.processes);
     let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
@@ -95,7 +106,7 @@ pub fn plan(
         // The phase ends at its count, which arms reach after different numbers of laps.
         Limit::Operations { .. } => planned,
     };
-    Turns { length, planned, most }
+    Turns { length, patience: Patience::timed(length, context.longest), planned, most }
 }
 
 /// Makes the planned laps, and more until the standard error of the round is small. The rule looks
@@ -135,11 +146,11 @@ pub async fn take_turns(
                 let (arm, files) = (&mut arms[place], context.inputs);
                 let samples = files.received(context.round, arm.index, number);
                 let (turn, after, read) =
-                    broker::turn(context, phase, &collection, arm, turns.length, samples).await?;
+                    broker::turn(context, phase, &collection, arm, turns.patience, samples).await?;
                 measured[place].read = read;
                 (turn, after)
             } else {
-                let turn = arms[place].turn(context.epoch, turns.length, context.admin);
+                let turn = arms[place].turn(context.epoch, turns.patience, context.admin);
                 let turn = context.sampler.during(turn).await?;
                 let written = measured[place].written.clone();
                 let (after, arriving) = counters(context, written).await?;

@@ -7,6 +7,7 @@ pub mod arms;
 pub mod awake;
 pub mod blocks;
 pub mod broker;
+mod calibration;
 pub mod clients;
 mod collect;
 pub mod context;

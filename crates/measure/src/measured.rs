@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::admin::Counters;
 use crate::clients::Peak;
+pub use crate::collect::Claimed;
 use crate::turn::Turn;
 use adapter::messages::Ended;
 use record::broker::ConsumerRun;
@@ -30,6 +31,7 @@ pub struct Measured {
     /// Operations a second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     pub ended: Option<Ended>,
+    pub claimed: Claimed,
     pub rss_armed_bytes: u64,
     pub rss_peak_bytes: u64,
     /// After its end.
@@ -60,6 +62,7 @@ impl Measured {
             document_ns: None,
             warmup_throughput: Vec::new(),
             ended: None,
+            claimed: Claimed::default(),
             rss_armed_bytes: 0,
             rss_peak_bytes: 0,
             rss_held_bytes: 0,
@@ -78,6 +81,7 @@ pub struct Read {
     pub turn: Turn,
     pub ended: Ended,
     pub samples: PathBuf,
+    pub claimed: Claimed,
     /// Resident set in position, bytes.
     pub rss_armed_bytes: u64,
     pub rss_peak_bytes: u64,

@@ -31,7 +31,8 @@ pub fn join(
     sent: Sent,
     tapped: Option<&Tapped<'_>>,
 ) -> Result<(Broker, Vec<Call>)> {
-    let received = Samples::open(&read.samples)?;
+    let count = read.claimed.counts.iter().sum::<u64>() as usize;
+    let received = Samples::open(&read.samples)?.take(count);
     let mut ways = tapped.map(|_| Ways::with_capacity(received.size_hint().0));
     let mut messages = Messages::of(sent);
     for sample in received {

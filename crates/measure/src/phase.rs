@@ -94,6 +94,7 @@ pub async fn run(
     for (place, arm) in arms.iter_mut().enumerate() {
         let entry = &mut measured[place];
         entry.ended = arm.end().await;
+        entry.claimed.clone_from(arm.claimed());
         (entry.rss_held_bytes, entry.rss_peak_bytes) = arm.rss_bytes();
         entry.peak = context.sampler.peak(arm.index);
         if let (Some(admin), Some(name)) = (context.admin, &entry.written) {

@@ -244,6 +244,7 @@ impl Runner {
             quick,
             unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
             measured_s: settings.measured_s,
+            longest: settings.max_time_s.map(Duration::from_secs_f64).unwrap_or_default(),
             turn: turn_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()),
             planned,
             awake: self.awake.as_ref(),
@@ -294,7 +295,7 @@ impl Runner {
             }
             let run = &mut runs[place];
             let prefix = prefix.as_deref().filter(|_| run.tapped);
-            match self.summary(round, number, &run.arm, measured, prefix) {
+            match self.summary(round, number, &run.arm, measured, prefix).await {
                 Ok(phase) => run.phases.push(phase),
                 // An arm's unusable files are its own loss. `round` looks for a full disk.
                 Err(error) => arms[place].fail(&error.message).await,
@@ -323,7 +324,7 @@ impl Runner {
         self.folder.write_experiment(&self.experiment)
     }
 
-    fn summary(
+    async fn summary(
         &mut self,
         round: u32,
         number: usize,
@@ -351,7 +352,7 @@ impl Runner {
                 consumer: self.configurations.len(),
             }),
         };
-        let mut run = summarise(&source, measured, &self.folder)?;
+        let mut run = summarise(&source, measured, &self.folder).await?;
         let files = source.files;
         self.inputs.forget_warmup(round, measured.arm, number, phase.processes);
         if let (Some(broker), Some(read)) = (&mut run.broker, &measured.read) {

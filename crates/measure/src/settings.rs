@@ -164,6 +164,13 @@ fn counted_s(plan: &Plan, phase: &Phase, count: u64) -> f64 {
     paced_s.max(documents.sum::<f64>() / DOCUMENTS_PER_S)
 }
 
+/// Time of one operation of a worker in a counted phase, at a guess.
+pub fn operation_time(plan: &Plan, phase: &Phase) -> Duration {
+    let count = phase.limit.operations().max(1);
+    let each = (count as f64 / phase.all_workers() as f64).max(1.0);
+    Duration::from_secs_f64(counted_s(plan, phase, count) / each)
+}
+
 /// Time and disk of an experiment up to its first look.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimate {

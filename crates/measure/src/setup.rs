@@ -394,7 +394,7 @@ async fn measure(
             if let Some(admin) = runner.admin.as_mut().filter(|_| external) {
                 admin.claim(&runner.experiment.id).await?;
             }
-            runner.rounds(token).await
+            Box::pin(runner.rounds(token)).await
         };
         tokio::select! {
             result = rounds => result,

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one ends the experiment after the turn under way, the second at once. A bug
-//! ends it as well.
+//! Ctrl-C: the first one ends the experiment after the turn under way, or soon where that lasts,
+//! the second at once. A bug ends it as well.
 
 use base::say;
 use std::future::{pending, poll_fn};
@@ -8,10 +8,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
+use nix::libc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use base::error::{Error, Exit, Result};
+
+/// Time for the turn under way. The round that it is in is made anew in any case.
+const LAST: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
@@ -23,12 +28,12 @@ impl Stop {
         if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
     }
 
-    /// Waits for the second request, and records the first.
+    /// Records the first request, and waits for the second one or the end of its patience.
     pub async fn second(&self, requests: &mut Requests) -> Error {
         requests.next().await;
         self.asked.store(true, Ordering::Relaxed);
         say!("\nstopping after this turn; what is finished is kept (again: stop at once)");
-        requests.next().await;
+        let _ = tokio::time::timeout(LAST, requests.next()).await;
         interrupted()
     }
 }
@@ -76,6 +81,12 @@ impl Requests {
             answer = work => Ok(answer),
         }
     }
+}
+
+/// From now on a file that may grow no more is an error of its writer, not the end of the program.
+/// A signal that is ignored would be so for children too; a handler is not.
+pub fn outlive_large_files() {
+    let _ = signal(SignalKind::from_raw(libc::SIGXFSZ));
 }
 
 /// Whether we were started by `nohup`, which a handler of ours would undo.

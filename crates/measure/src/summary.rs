@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::collect::{self, Collected, Given, RightAnswers};
+use crate::collect::{self, Collected, Given, Lateness, RightAnswers};
 use crate::input_files::InputFiles;
 use crate::measured::Measured;
 use crate::messages::{self, Tapped};
@@ -16,7 +16,7 @@ use tap::recording;
 use tap::summary::Call;
 use workload::expected::Expected;
 use workload::operations::inserts;
-use workload::plan::{Phase, Plan};
+use workload::plan::{Pacing, Phase, Plan};
 
 /// The samples of one phase of one run, and the data to check them with.
 pub struct Source<'a> {
@@ -37,11 +37,15 @@ pub struct Source<'a> {
 }
 
 /// Reads the samples and makes the record, without the names of kept files.
-pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
+pub async fn summarise(
+    source: &Source<'_>,
+    measured: &Measured,
+    folder: &Folder,
+) -> Result<PhaseRun> {
     let phase = &source.plan.phases[source.number];
     let right = RightAnswers::new(source.inputs, source.plan, source.number);
     let tapped = source.tapped.as_ref();
-    let collected = collect::read(&source.files, phase, measured, right, tapped.is_some())?;
+    let collected = collect::read(&source.files, phase, measured, right, tapped.is_some()).await?;
     let Collected { counts, given, lateness, sent, mut calls, .. } = collected;
     let (operations, measured_s) = counted(measured, phase);
     let total: u64 = measured.turns.iter().map(|turn| turn.turned.operations).sum();
@@ -50,7 +54,15 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
     let done = counts.done();
     let little = collected.law.check(Some(total));
     collected.intervals.write(folder, &source.hlog)?;
-    let queue = collected.extent.map(|extent| extent.queue(&source.files)).transpose()?.flatten();
+    let queue = match &collected.extent {
+        Some(extent) => extent.queue(&source.files, &measured.claimed).await?,
+        None => None,
+    };
+    let open_loop = |it: Lateness| -> Result<OpenLoop> {
+        let scheduled = it.scheduled(source, &measured.turns)?;
+        Ok(it.open_loop(done.iter().sum(), scheduled, measured_s))
+    };
+    let open_loop = lateness.map(open_loop).transpose()?;
     let mut broker = None;
     if let Some((sent, read)) = sent.zip(measured.read.as_ref()) {
         let (record, of_messages) = messages::join(phase, measured, read, sent, tapped)?;
@@ -97,15 +109,30 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         warmup_throughput: measured.warmup_throughput.clone(),
         sizes: measured.sizes.clone(),
         gates: Vec::new(),
-        open_loop: lateness.map(|it| it.open_loop(done.iter().sum(), measured_s)),
+        open_loop,
         queue,
         tap,
         broker,
         hlog: Some(source.hlog.clone()),
         samples: Vec::new(),
     };
-    run.gates = run_gates(source.arm, &run, little.as_ref(), total);
+    let fault = [Some(&measured.claimed), measured.read.as_ref().map(|read| &read.claimed)];
+    let claims = gates::Possible {
+        fault: fault.into_iter().flatten().find_map(|claimed| claimed.fault.as_deref()),
+        most_in_flight: most_in_flight(phase),
+    };
+    run.gates = run_gates(source.arm, &run, little.as_ref(), &claims, total);
     Ok(run)
+}
+
+/// Operations that the workers of a phase can have in flight; None in a burst, where none waits for
+/// another.
+fn most_in_flight(phase: &Phase) -> Option<u64> {
+    match phase.pacing {
+        Pacing::Awaited { .. } | Pacing::Rate { .. } => Some(phase.all_workers()),
+        Pacing::Window { size } => Some(phase.all_workers() * u64::from(size)),
+        Pacing::Burst {} => None,
+    }
 }
 
 /// The tap's view of the arm's turns.
@@ -176,14 +203,16 @@ fn run_gates(
     arm: &str,
     run: &PhaseRun,
     little: Option<&stats::little::Little>,
+    claims: &gates::Possible<'_>,
     operations: u64,
 ) -> Vec<Gate> {
     let failed: u64 = run.by_operation.iter().map(|it| it.failed + it.wrong).sum();
     let seen: u64 = run.by_operation.iter().map(|it| it.count).sum();
     let counts =
         gates::RunCounts { operations, errors: failed, received: Some(seen), checksum: None };
+    // Where samples cannot be, their number says nothing.
     let mut checked =
-        vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
+        vec![gates::littles_law(arm, little, claims), gates::errors(arm, &counts, arm, &counts)];
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {
         checked.push(gates::offered_rate(
             arm,

@@ -24,6 +24,7 @@ use crate::seen::{is_encrypted, read};
 use crate::system::other_version;
 use adapter::environment::Environment;
 use adapter::messages::{ErrorEntry, Opened};
+use adapter::patience::Patience;
 use base::clock::Epoch;
 use base::secrets::mask_json;
 use record::folder::Folder;
@@ -44,6 +45,8 @@ phases:
 ";
 /// Longest time of either operation: a count ends it.
 const TURN: Duration = Duration::from_secs(10);
+/// The same by the plan: the first operation connects.
+const PLANNED: Duration = Duration::from_secs(1);
 
 /// Where the arms of an experiment try.
 pub struct Ground<'a> {
@@ -137,7 +140,8 @@ impl Ground<'_> {
         for (number, phase) in plan.phases.iter().enumerate() {
             let which = Which { round: 0, arm: live.index, phase: number, warmup: false };
             live.prepare(prepares(&inputs, plan, which, |_| collection.to_owned())).await;
-            live.turn(self.epoch, TURN, None).await;
+            let patience = Patience::planned(TURN, PLANNED, Duration::ZERO);
+            live.turn(self.epoch, patience, None).await;
             let ended = live.end().await;
             if let Some(error) = ended.and_then(|ended| ended.errors.into_iter().next()) {
                 let ErrorEntry { code, name, message, .. } = error;

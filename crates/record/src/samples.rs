@@ -94,17 +94,6 @@ impl Samples {
     }
 }
 
-/// Reads the files of a phase, one a process, each once, to the first that cannot be read. `take`
-/// gets every sample, with the number of its file.
-pub fn each(files: &[PathBuf], mut take: impl FnMut(u32, &Sample) -> Result<()>) -> Result<()> {
-    for (process, file) in (0..).zip(files) {
-        for sample in Samples::open(file)? {
-            take(process, &sample?)?;
-        }
-    }
-    Ok(())
-}
-
 impl Iterator for Samples {
     type Item = Result<Sample>;
 
@@ -132,6 +121,7 @@ pub struct Growing {
     path: PathBuf,
     file: File,
     read_bytes: u64,
+    bytes: Vec<u8>,
 }
 
 impl Growing {
@@ -140,28 +130,29 @@ impl Growing {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let opened = plain::open(path.parent().unwrap_or(Path::new(".")), name);
         let file = opened.map_err(|error| Error::file("read", path, &error))?;
-        Ok(Self { path: path.to_owned(), file, read_bytes: 0 })
+        Ok(Self { path: path.to_owned(), file, read_bytes: 0, bytes: Vec::new() })
     }
 
-    /// Reads the whole samples that have come since.
-    pub fn each(&mut self, take: impl FnMut(&Sample)) -> Result<()> {
-        self.read(take).map_err(|error| Error::file("read", &self.path, &error))
+    /// Whole samples that have not been read.
+    pub fn left(&self) -> Result<u64> {
+        let end = self.file.metadata().map_err(|error| self.unread(&error))?.len();
+        Ok(end.saturating_sub(self.read_bytes) / SAMPLE_BYTES as u64)
     }
 
-    fn read(&mut self, mut take: impl FnMut(&Sample)) -> io::Result<()> {
-        const AT_ONCE: u64 = 1 << 18;
-        let end = self.file.metadata()?.len();
-        let mut bytes = Vec::new();
-        while end - self.read_bytes.min(end) >= SAMPLE_BYTES as u64 {
-            let left = (end - self.read_bytes).min(AT_ONCE) as usize;
-            bytes.resize(left / SAMPLE_BYTES * SAMPLE_BYTES, 0);
-            self.file.read_exact_at(&mut bytes, self.read_bytes)?;
-            self.read_bytes += bytes.len() as u64;
-            for sample in bytes.as_chunks::<SAMPLE_BYTES>().0 {
-                take(&Sample::from_bytes(sample));
-            }
-        }
-        Ok(())
+    /// The next ones, `most` of them or fewer. A file may end where a hole begins that is as large
+    /// as its writer likes, so that nobody reads more than was asked for.
+    pub fn next(&mut self, most: u64) -> Result<impl Iterator<Item = Sample> + '_> {
+        const AT_ONCE: u64 = 1 << 13;
+        let count = most.min(AT_ONCE) as usize;
+        self.bytes.resize(count * SAMPLE_BYTES, 0);
+        let read = self.file.read_exact_at(&mut self.bytes, self.read_bytes);
+        read.map_err(|error| self.unread(&error))?;
+        self.read_bytes += self.bytes.len() as u64;
+        Ok(self.bytes.as_chunks::<SAMPLE_BYTES>().0.iter().map(Sample::from_bytes))
+    }
+
+    fn unread(&self, error: &io::Error) -> Error {
+        Error::file("read", &self.path, error)
     }
 }
 
@@ -229,8 +220,8 @@ mod tests {
         std::fs::write(&path, [&sample(0)[..], &sample(1)[..], &sample(2)[..9]].concat()).unwrap();
         let mut growing = Growing::open(&path).unwrap();
         let mut read = || {
-            let mut seen = Vec::new();
-            growing.each(|sample| seen.push(sample.index)).map(|()| seen).unwrap()
+            let left = growing.left().unwrap();
+            growing.next(left).unwrap().map(|sample| sample.index).collect::<Vec<_>>()
         };
         assert_eq!(read(), [0, 1]);
         assert_eq!(read(), [0; 0]);

@@ -148,9 +148,22 @@ pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Check
     Gate::Errors.first(&reasons, &[])
 }
 
-/// G2: N̄ and X R̄ apart by more than 2 %, or samples of another clock.
-pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
+/// What samples may claim, for G2.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Possible<'a> {
+    /// The first sample that cannot be, in words.
+    pub fault: Option<&'a str>,
+    /// The workers, or the window; None where nothing bounds what is in flight.
+    pub most_in_flight: Option<u64>,
+}
+
+/// G2: samples that cannot be, N̄ and X R̄ apart by more than 2 %, more in flight than the workers
+/// can have, or samples of another clock.
+pub fn littles_law(name: &str, little: Option<&Little>, claims: &Possible<'_>) -> Checked {
     let gate = Gate::LittlesLaw;
+    if let Some(fault) = claims.fault {
+        return gate.fail(format!("{name} writes samples that cannot be: {fault}"));
+    }
     let Some(little) = little else {
         return gate.warn(format!("{name}: no samples, Little's law was not checked"));
     };
@@ -168,7 +181,13 @@ pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
         little.outside, little.samples
     );
     let many_outside = little.outside as f64 > 0.02 * little.samples as f64;
-    gate.first(&[(percent > 2.0, reason), (many_outside, clocks)], &[])
+    let most = claims.most_in_flight.unwrap_or(u64::MAX);
+    let too_many = format!(
+        "{name}: {} operations in flight, where at most {most} can be",
+        fixed(little.in_flight, 3)
+    );
+    let many = little.in_flight > 1.02 * most as f64;
+    gate.first(&[(percent > 2.0, reason), (many, too_many), (many_outside, clocks)], &[])
 }
 
 /// An open-loop run, for G3.

@@ -60,6 +60,14 @@ impl Schedule {
         Some((&self.records[at as usize], index / length))
     }
 
+    /// Operations of a queue that are intended before this time after T0.
+    pub fn due(&self, before_ns: u64) -> u64 {
+        let laps = before_ns.checked_div(self.lap_ns).unwrap_or(0);
+        let rest_ns = before_ns - laps * self.lap_ns;
+        let rest = self.records.partition_point(|record| record.intended_ns < rest_ns);
+        laps * self.records.len() as u64 + rest as u64
+    }
+
     /// The parts of a bulk_write's record.
     pub fn parts(&self, bulk: &Record) -> &[Record] {
         let first = bulk.document as usize;

@@ -41,7 +41,9 @@ pub struct Behaviour {
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
     pub at: String,
     /// `crash`, `hang`, `garbage`, `chatter`, `errors`, `clock`, `refuse`, `no_samples`, `memory`
-    /// (all that there is), or a `folder` in place of the samples.
+    /// (all that there is), or a `folder` in place of the samples; `endless` work; samples `twice`,
+    /// of times that run `backwards`, or that end in `holes`; a turn that begins `ahead` of now;
+    /// `huge` totals.
     pub fault: String,
     /// The fault happens to the process alone that makes this file.
     pub once: Option<PathBuf>,

@@ -29,7 +29,7 @@ use base::words::hex;
 use behaviour::Behaviour;
 use driver::Driver as Sending;
 use open_loop::OpenLoop;
-use record::samples::Sample;
+use record::samples::{SAMPLE_BYTES, Sample};
 use workload::plan::Stamp;
 use workload::schedule::Schedule;
 use workload::stamp;
@@ -41,6 +41,11 @@ const OPERATIONS: [&str; 8] =
 const OPERATIONS_MAX: u64 = 10_000_000;
 /// Most memory that `memory` takes: no limit is so wide.
 const MEMORY_MIB_MAX: usize = 1024;
+
+/// Its samples' file with `holes`.
+const HOLES_BYTES: u64 = 4 << 40;
+/// How far its turns begin in the future with `ahead`.
+const AHEAD_NS: u64 = 3_600_000_000_000;
 
 struct Fake<'a> {
     behaviour: Behaviour,
@@ -304,6 +309,9 @@ impl Fake<'_> {
                 self.chat("driver: connection pool created");
                 None
             }
+            "endless" => loop {
+                std::hint::spin_loop();
+            },
             "refuse" => Some(error("internal", "the fake was told to refuse")),
             _ => None,
         }
@@ -390,7 +398,27 @@ impl Fake<'_> {
         } else {
             phase.closed_turn(&self.behaviour, began_ns, until_ns, op_ns, fails)
         };
-        let written = phase.flush().map_err(|problem| problem.to_string());
+        let fault = if faulty { self.behaviour.fault.as_str() } else { "" };
+        match fault {
+            "twice" => {
+                let each = phase.records.as_chunks::<SAMPLE_BYTES>().0;
+                phase.records = each.iter().flat_map(|it| [*it, *it]).flatten().collect();
+            }
+            "backwards" => {
+                for sample in phase.records.as_chunks_mut::<SAMPLE_BYTES>().0 {
+                    let service_ns = op_ns.wrapping_neg();
+                    *sample = Sample { service_ns, ..Sample::from_bytes(sample) }.to_bytes();
+                }
+            }
+            _ => {}
+        }
+        let mut written = phase.flush().map_err(|problem| problem.to_string());
+        if fault == "holes" {
+            let file = fs::File::options().append(true).open(&phase.prepare.samples);
+            let grown = file.and_then(|file| file.set_len(HOLES_BYTES));
+            written = grown.map_err(|problem| problem.to_string());
+        }
+        let began_ns = if fault == "ahead" { began_ns + AHEAD_NS } else { began_ns };
         std::thread::sleep(Duration::from_nanos(ended_ns.saturating_sub(self.now_ns())));
         match written {
             Ok(()) => Answer::TurnDone(TurnDone { began_ns, exhausted, gave_up: fails }),
@@ -417,8 +445,9 @@ impl Fake<'_> {
             count: phase.errors,
             message: "pretended".to_owned(),
         };
+        let documents = if faulty && self.behaviour.fault == "huge" { u64::MAX } else { 0 };
         Answer::Ended(Ended {
-            totals: Totals::default(),
+            totals: Totals { documents, sum: 0 },
             errors: if phase.errors > 0 { vec![entry] } else { vec![] },
             runtime: None,
             consumer: None,

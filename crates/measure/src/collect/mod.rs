@@ -3,6 +3,7 @@
 //! bytes each) and calls to match with the tap's commands (16 bytes each).
 
 mod answers;
+mod claims;
 mod counts;
 mod drift;
 mod intervals;
@@ -14,8 +15,11 @@ pub mod test_support;
 
 use std::path::PathBuf;
 
+use tokio::task::yield_now;
+
 pub use answers::{Given, RightAnswers};
-pub use tail::Tail;
+pub use lateness::Lateness;
+pub use tail::{Claimed, Tail};
 
 use crate::measured::Measured;
 use crate::turn::Turn;
@@ -23,10 +27,9 @@ use base::error::Result;
 use counts::Counts;
 use drift::Drift;
 use intervals::Intervals;
-use lateness::Lateness;
 use queue::Extent;
 use record::messages::Sent;
-use record::samples;
+use record::samples::{Sample, Samples};
 use stats::little::{LittlesLaw, Stretch};
 use tap::summary::Call;
 use workload::expected::Expected;
@@ -48,8 +51,29 @@ pub struct Collected {
     pub calls: Vec<Call>,
 }
 
+/// Samples between two looks at what else there is to do, such as a request to stop.
+const BETWEEN: u64 = 1 << 14;
+
+/// Reads the files of a phase, one a process, so far as their samples were claimed in its turns.
+/// `take` gets every sample, with the number of its file.
+async fn each(
+    files: &[PathBuf],
+    claimed: &Claimed,
+    mut take: impl FnMut(u32, &Sample) -> Result<()>,
+) -> Result<()> {
+    for ((process, file), count) in (0..).zip(files).zip(&claimed.counts) {
+        for (number, sample) in (1..=*count).zip(Samples::open(file)?) {
+            take(process, &sample?)?;
+            if number.is_multiple_of(BETWEEN) {
+                yield_now().await;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Reads the samples of a phase, one file a process.
-pub fn read(
+pub async fn read(
     files: &[PathBuf],
     phase: &Phase,
     measured: &Measured,
@@ -67,7 +91,7 @@ pub fn read(
     let mut sent = measured.read.is_some().then(Sent::default);
     let mut calls = Vec::new();
     let keeps_calls = tapped && sent.is_none();
-    samples::each(files, |process, sample| {
+    let take = |process: u32, sample: &Sample| {
         answers.take(process, sample)?;
         law.add(sample.start_ns, sample.end_ns());
         if let Some(extent) = &mut extent {
@@ -91,7 +115,8 @@ pub fn read(
             intervals.take(sample, own_lag_ns);
         }
         Ok(())
-    })?;
+    };
+    each(files, &measured.claimed, take).await?;
     let (expected, given) = (answers.expected(), answers.given());
     Ok(Collected { expected, given, counts, drift, intervals, law, lateness, extent, sent, calls })
 }

@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use super::{Claimed, each};
 use base::error::Result;
 use record::records::Queue;
-use record::samples::{self, Sample};
+use record::samples::Sample;
 use stats::histogram::Histogram;
 use stats::mann_kendall::mann_kendall;
 use stats::overload::{Depth, capacity_per_s};
@@ -47,15 +48,16 @@ impl Extent {
     }
 
     /// Reads the same files again. None: too few operations for a trend.
-    pub fn queue(&self, files: &[PathBuf]) -> Result<Option<Queue>> {
+    pub async fn queue(&self, files: &[PathBuf], claimed: &Claimed) -> Result<Option<Queue>> {
         if self.operations < OPERATIONS_MIN {
             return Ok(None);
         }
         let mut trace = Trace::new(self, files.len() as u64);
-        samples::each(files, |process, sample| {
+        each(files, claimed, |process, sample| {
             trace.take(u64::from(process), sample);
             Ok(())
-        })?;
+        })
+        .await?;
         Ok(trace.queue(self))
     }
 }
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     /// Arrivals 1 us apart at one worker, over two processes in turn.
-    fn measured(service_ns: u64, count: u64) -> Option<Queue> {
+    async fn measured(service_ns: u64, count: u64) -> Option<Queue> {
         let scratch = tempfile::tempdir().expect("a folder");
         let mut extent = Extent::of(&phase("rate: 1000000", 1)).expect("an open loop");
         let (mut files, mut free_ns) = ([Vec::new(), Vec::new()], 0);
@@ -171,18 +173,19 @@ mod tests {
             std::fs::write(&path, &files[process]).expect("a file");
             path
         });
-        extent.queue(&files).expect("files")
+        let counts = vec![count.div_ceil(2), count / 2];
+        extent.queue(&files, &Claimed { counts, fault: None }).await.expect("files")
     }
 
-    #[test]
-    fn the_slope_is_what_each_operation_comes_too_late() {
-        let queue = measured(1_250, 5_000).expect("operations enough");
+    #[tokio::test]
+    async fn the_slope_is_what_each_operation_comes_too_late() {
+        let queue = measured(1_250, 5_000).await.expect("operations enough");
         assert_eq!((queue.operations, queue.slope_us_per_op), (5_000, 0.25));
         assert_eq!((queue.service_slope_us_per_op, queue.service_p50_us), (0.0, 1.25));
         assert_eq!(queue.arrivals_per_s, Some(1e6));
         assert!(queue.depth_peak >= 990, "{}", queue.depth_peak);
-        assert_eq!(measured(900, 5_000).expect("operations enough").slope_us_per_op, 0.0);
-        assert_eq!(measured(900, 19), None);
+        assert_eq!(measured(900, 5_000).await.expect("enough").slope_us_per_op, 0.0);
+        assert_eq!(measured(900, 19).await, None);
         assert!(Extent::of(&phase("think: 1ms", 1)).is_none());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::turn::{Turn, Turned};
+use adapter::messages::{Pacing, WorkerPrepare};
 use record::samples::Sample;
 use workload::build::Workload;
 use workload::plan::Phase;
@@ -47,4 +48,21 @@ pub fn turn(began_ns: u64, ended_ns: u64) -> Turn {
         gave_up: false,
     };
     Turn { turned, until_ns: ended_ns, cpu_ns: 0 }
+}
+
+/// A phase of one process, whose samples lie nowhere.
+pub fn prepare(pacing: Pacing, workers: u32) -> WorkerPrepare {
+    WorkerPrepare {
+        samples: "/nowhere/x.bin".to_owned(),
+        schedule: String::new(),
+        pools: Vec::new(),
+        workers,
+        first_worker: 0,
+        limits: None,
+        pacing,
+        lap_step: 0,
+        item_step: 0,
+        errors_consecutive_max: 10,
+        operations: Vec::new(),
+    }
 }

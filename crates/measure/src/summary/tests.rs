@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Source, summarise};
+use crate::collect::Claimed;
 use crate::input_files::InputFiles;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
@@ -118,6 +119,7 @@ impl Bed {
         let phase = &self.plan.phases[number];
         let mut measured = Measured::new(0);
         measured.turn_length = Duration::from_millis(50);
+        measured.claimed = claimed(samples);
         measured.rates = turns.iter().map(|turn| turn.rate(phase.has_one_worker())).collect();
         measured.positions = (0..turns.len() as u32).map(|turn| turn % 3).collect();
         measured.turns = turns;
@@ -229,6 +231,7 @@ impl Bed {
             turn: Turn { cpu_ns: 20 * MS, ..turn },
             ended: Ended { consumer: Some(consumed), ..Ended::default() },
             samples: self.write("consumer.bin", &received),
+            claimed: claimed(&[received]),
             rss_armed_bytes: 1_000,
             rss_peak_bytes: 2_000,
             rss_held_bytes: 0,
@@ -322,6 +325,10 @@ impl Bed {
     }
 }
 
+fn claimed(files: &[Vec<Sample>]) -> Claimed {
+    Claimed { counts: files.iter().map(|it| it.len() as u64).collect(), fault: None }
+}
+
 fn marked(mut exchange: Exchange, of: &Sample) -> Exchange {
     exchange.set_mark(Mark { producer: of.worker.into(), sequence: of.index.into() });
     exchange
@@ -364,7 +371,7 @@ fn intervals(bed: &Bed, name: &str) -> Vec<String> {
     IntervalLog::read(&bytes).expect("a log").intervals.iter().map(line).collect()
 }
 
-fn summed(bed: &Bed, left: &Left) -> PhaseRun {
+async fn summed(bed: &Bed, left: &Left) -> PhaseRun {
     let source = Source {
         plan: &bed.plan,
         number: left.number,
@@ -375,16 +382,16 @@ fn summed(bed: &Bed, left: &Left) -> PhaseRun {
         arm: "made",
         tapped: left.tap.as_ref().map(|prefix| Tapped { prefix, arm: 0, consumer: 1 }),
     };
-    summarise(&source, &left.measured, &bed.folder).expect("files")
+    summarise(&source, &left.measured, &bed.folder).await.expect("files")
 }
 
 /// The kernel's count of openings of each sample file while a phase is summed up.
-fn opened(bed: &Bed, left: &Left) -> BTreeMap<String, u32> {
+async fn opened(bed: &Bed, left: &Left) -> BTreeMap<String, u32> {
     let watch = Inotify::init(InitFlags::IN_NONBLOCK).expect("a watch");
     // Closing is watched as well: successive equal events would merge.
     let events = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_CLOSE;
     watch.add_watch(&bed.folder.join("samples"), events).expect("a watch");
-    summed(bed, left);
+    summed(bed, left).await;
     let mut opened = BTreeMap::new();
     while let Ok(events) = watch.read_events() {
         for event in events.iter().filter(|it| it.mask.contains(AddWatchFlags::IN_OPEN)) {
@@ -395,41 +402,41 @@ fn opened(bed: &Bed, left: &Left) -> BTreeMap<String, u32> {
     opened
 }
 
-#[test]
-fn each_file_of_samples_is_read_once_and_a_second_time_for_a_queue() {
+#[tokio::test]
+async fn each_file_of_samples_is_read_once_and_a_second_time_for_a_queue() {
     let mut bed = Bed::new();
     let names = |names: &[(&str, u32)]| -> BTreeMap<String, u32> {
         names.iter().map(|(name, times)| ((*name).to_owned(), *times)).collect()
     };
     let left = bed.closed();
-    assert_eq!(opened(&bed, &left), names(&[("0-0.bin", 1), ("0-1.bin", 1)]));
+    assert_eq!(opened(&bed, &left).await, names(&[("0-0.bin", 1), ("0-1.bin", 1)]));
     let left = bed.rate();
-    assert_eq!(opened(&bed, &left), names(&[("1-0.bin", 2), ("1-1.bin", 2)]));
+    assert_eq!(opened(&bed, &left).await, names(&[("1-0.bin", 2), ("1-1.bin", 2)]));
     let left = bed.burst();
     let both = [("2-0.bin", 2), ("2-1.bin", 2), ("consumer.bin", 1)];
-    assert_eq!(opened(&bed, &left), names(&both));
+    assert_eq!(opened(&bed, &left).await, names(&both));
 }
 
-#[test]
-fn the_record_of_a_closed_loop() {
+#[tokio::test]
+async fn the_record_of_a_closed_loop() {
     let mut bed = Bed::new();
     let left = bed.closed();
-    let run = summed(&bed, &left);
+    let run = summed(&bed, &left).await;
     insta::assert_json_snapshot!("closed", (&run, intervals(&bed, run.hlog.as_ref().unwrap())));
 }
 
-#[test]
-fn the_record_of_a_rate() {
+#[tokio::test]
+async fn the_record_of_a_rate() {
     let mut bed = Bed::new();
     let left = bed.rate();
-    let run = summed(&bed, &left);
+    let run = summed(&bed, &left).await;
     insta::assert_json_snapshot!("rate", (&run, intervals(&bed, run.hlog.as_ref().unwrap())));
 }
 
-#[test]
-fn the_record_of_a_burst_that_is_read_along_through_the_tap() {
+#[tokio::test]
+async fn the_record_of_a_burst_that_is_read_along_through_the_tap() {
     let mut bed = Bed::new();
     let left = bed.burst();
-    let run = summed(&bed, &left);
+    let run = summed(&bed, &left).await;
     insta::assert_json_snapshot!("burst", (&run, intervals(&bed, run.hlog.as_ref().unwrap())));
 }
