@@ -246,8 +246,9 @@ mod tests {
     #[test]
     fn many_averages_are_counted_as_they_would_be_sorted() {
         // Ties, both signs, other magnitudes.
-        let value =
-            |i: u64| ((i * 7919 % 1009) as f64 - 504.0) / if i % 3 == 0 { 7.0 } else { 1e6 };
+        let value = |i: u64| {
+            ((i * 7919 % 1009) as f64 - 504.0) / if i.is_multiple_of(3) { 7.0 } else { 1e6 }
+        };
         let values: Vec<f64> = (0..301).map(value).collect();
         let mut averages = walsh_averages(&values);
         averages.sort_unstable_by(f64::total_cmp);
