@@ -26,10 +26,11 @@ use judge::analysis::types::Metric;
 pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
+use record::records::GateUnclear;
 pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
 use report::terminal;
-use run::gate;
 pub use run::{InterleaveArg, RunArgs};
+use run::{gate, gate_unclear};
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
 pub use uri::UriArgs;
@@ -43,6 +44,7 @@ Exit codes:
   4    the server cannot be reached or refuses
   5    this machine lacks something
   6    nothing could be compared
+  125  it is not shown whether a gate is kept
   130  interrupted; what was finished is kept";
 
 const TAP_HELP: &str = "\
@@ -122,6 +124,7 @@ pub enum Verb {
     mut_arg("rounds", |it| it.help("Rounds of the first scan [default: 8]")),
     mut_arg("sweep", |it| it.hide(true)),
     mut_arg("gate", |it| it.hide(true)),
+    mut_arg("gate_unclear", |it| it.hide(true)),
     mut_arg("plan", |it| it.hide(true))
 )]
 pub struct BisectArgs {
@@ -149,6 +152,9 @@ pub struct ReportArgs {
     /// A further gate, as `run` takes it (repeatable)
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
+    /// What a gate counts as that is not shown either way [default: as `run` was told]
+    #[arg(long, value_name = "COUNTS", value_parser = gate_unclear())]
+    pub gate_unclear: Option<GateUnclear>,
 }
 
 fn formats() -> PossibleValuesParser {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::behaviour::{FaultArgs, LoadArgs};
@@ -13,6 +14,7 @@ use super::registry::RegistryArgs;
 use super::uri::UriArgs;
 use base::units::parse_duration;
 use judge::objectives::Gate;
+use record::records::GateUnclear;
 
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
@@ -45,17 +47,22 @@ pub struct RunArgs {
     /// minutes
     #[arg(long)]
     pub quick: bool,
-    /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "quick")]
+    /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40, or of the six
+    /// rounds of --quick; six at least give an interval
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
     /// End a phase that counts its operations after this time, for each arm and round [default:
     /// when it has counted them]; a single operation may take as long [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
-    /// End with code 1 where a figure does not keep this (repeatable): 'p99 < 5ms', 'errors <= 0',
-    /// 'throughput >= 2000', 'slower <= 3%'
+    /// End with code 1 where a figure does not keep this, and with 125 where that is not shown
+    /// (repeatable): 'p99 < 5ms', 'errors <= 0', 'throughput >= 2000', 'slower <= 3%'. A `slower`
+    /// that may be beyond its limit has up to four times the --rounds
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
+    /// What a gate counts as that is not shown either way [default: neither, exit code 125]
+    #[arg(long, value_name = "COUNTS", value_parser = gate_unclear())]
+    pub gate_unclear: Option<GateUnclear>,
     /// How arms share the machine [default: turns where they fit]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,
@@ -137,4 +144,11 @@ pub enum InterleaveArg {
 /// A gate stands in the record as it was written.
 pub(super) fn gate(text: &str) -> Result<String, String> {
     Gate::parse(text).map(|_| text.to_owned())
+}
+
+pub(super) fn gate_unclear() -> impl TypedValueParser<Value = GateUnclear> {
+    PossibleValuesParser::new(["fail", "pass"]).map(|word| match word.as_str() {
+        "fail" => GateUnclear::Fail,
+        _ => GateUnclear::Pass,
+    })
 }

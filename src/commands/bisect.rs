@@ -471,7 +471,7 @@ impl Search {
     async fn make(&self, out: &Path, versions: &[usize], rounds: u32) -> Result<Analysis> {
         let mut run = self.run.clone();
         run.drivers = versions.iter().map(|at| self.versions[*at].clone()).collect();
-        run.rounds = (!run.quick).then_some(rounds);
+        run.rounds = if run.quick { run.rounds } else { Some(rounds) };
         // On the heap: this future holds the whole experiment.
         let analysis = Box::pin(experiment(&run, out)).await?;
         Ok(analysis.expect("no plan is asked for"))

@@ -49,6 +49,9 @@ pub fn text(
         let _ = writeln!(text, "blocks    {}", blocks.words());
     }
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
+    if let Some(caution) = settings.looks.caution() {
+        let _ = writeln!(text, "          {caution}");
+    }
     if let Some(caution) = settings.order.caution() {
         let _ = writeln!(text, "order     {caution}");
     }

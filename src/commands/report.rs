@@ -1,5 +1,6 @@
 //! `mongodyno report DIR`: results again, from the folder alone.
 
+use super::run::gates;
 use crate::cli::ReportArgs;
 use base::error::{Error, Result};
 use judge::analyse;
@@ -35,7 +36,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         Error::usage(what, "use --format svg")
     })?;
     let mut analysis = analyse(&folder, &experiment)?.analysis;
-    judge::keep(&mut analysis, &args.gate);
+    judge::keep(&mut analysis, &args.gate, args.gate_unclear);
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
@@ -43,7 +44,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let runs = folder.runs()?;
     let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
     super::print_result(report.text(format).as_bytes())?;
-    if analysis.breaks_a_gate() { Err(super::run::broken_gate()) } else { Ok(()) }
+    gates(&[&analysis])
 }
 
 /// # Errors

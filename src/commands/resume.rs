@@ -22,6 +22,7 @@ use adapter::manifest::discover;
 use base::error::{Error, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, is_plain};
+use measure::install::Wanted;
 use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use measure::setup::new_id;
@@ -97,9 +98,10 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
         let path = args.folder.join(&part.folder);
         let args = ResumeArgs { folder: path.clone(), server, ..args.clone() };
         let Some(was) = made.iter().find(|it| it.server == part.server) else {
-            let server = args.server.map_or_else(|| brought_along(&part.server), Ok)?;
+            let server = args.server.map_or_else(|| brought_along(part.words()), Ok)?;
             places.push(Place {
                 server,
+                name: part.server.clone(),
                 id: new_id(drawn_seed()),
                 path,
                 study: None,
@@ -114,7 +116,8 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
         let asked = run_again(&args, &was.experiment)?;
         say!("going on after round {}: {}", resumed.finished, part.server);
         let (server, id) = (asked.server().to_owned(), was.experiment.id.clone());
-        places.push(Place { server, id, path, study: None, resumed: Some(resumed) });
+        let name = part.server.clone();
+        places.push(Place { server, name, id, path, study: None, resumed: Some(resumed) });
         // One server may have refused a driver that another one takes.
         if again.as_ref().is_none_or(|it: &RunArgs| it.drivers.len() < asked.drivers.len()) {
             again = Some(asked);
@@ -129,7 +132,7 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
     let again = again.map_or_else(|| run_again(args, &first.experiment), Ok)?;
     let sets = first.experiment.plan.parameters.clone();
     // On the heap: this future holds the experiments.
-    let made = Box::pin(make(&again, &sets, places, || Ok(()))).await?;
+    let made = Box::pin(make(&again, &sets, Wanted::Compared, places, || Ok(()))).await?;
     servers::show(&again, &args.folder, record, made)
 }
 
@@ -151,8 +154,7 @@ pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         )
     })?;
     let looks = &was.settings.looks;
-    let quick = *looks == LookPlan::quick();
-    let rounds = (!quick && *looks != LookPlan::standard()).then(|| rounds(was)).transpose()?;
+    let rounds = (*looks != LookPlan::standard()).then(|| rounds(was)).transpose()?;
     let asked = was.settings.interleave.iter().find(|it| it.reason == ASKED_FOR);
     let behaviour = BehaviourArgs::try_parse_from(&request.absorber)
         .map_err(|_| unknown("the load or the faults of its absorber"))?;
@@ -166,9 +168,10 @@ pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         set: Vec::new(), // parameters stand in the plan
         sweep: None,
         phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
-        quick,
+        quick: looks.quick,
         rounds,
         gate: was.settings.gates.clone(),
+        gate_unclear: was.settings.gate_unclear,
         max_time: was.settings.max_time_s.map(Duration::from_secs_f64),
         interleave: asked.map(|it| match it.interleave {
             Interleave::Turns => InterleaveArg::Turns,

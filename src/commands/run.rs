@@ -12,7 +12,7 @@ use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
 use base::secrets::mask_text;
 use base::words::shell_quoted;
-use judge::analysis::types::Analysis;
+use judge::analysis::types::{Analysis, Objective};
 use measure::arms;
 use measure::install::{self, How, Installed, Wanted, install_all};
 use measure::probe::Probe;
@@ -47,7 +47,8 @@ pub async fn run(args: RunArgs) -> Result<()> {
         if let Some(label) = label {
             say!("── {label} ──");
         }
-        if let Some(analysis) = one(&args, label.as_deref(), sets, None, None).await? {
+        let wanted = Wanted::Alone;
+        if let Some(analysis) = one(&args, label.as_deref(), sets, wanted, None, None).await? {
             analyses.push(analysis);
         }
     }
@@ -69,9 +70,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
 
 /// The exit code of experiments that are whole.
 pub fn worth(analyses: &[&Analysis]) -> Result<()> {
-    if analyses.iter().any(|it| it.breaks_a_gate()) {
-        return Err(broken_gate());
-    }
+    gates(analyses)?;
     if !analyses.is_empty() && analyses.iter().all(|it| it.nothing_comparable()) {
         return Err(Error::new(
             Exit::RunInvalid,
@@ -82,9 +81,19 @@ pub fn worth(analyses: &[&Analysis]) -> Result<()> {
     Ok(())
 }
 
-/// A gate that was asked for is broken.
-pub fn broken_gate() -> Error {
-    Error::new(Exit::GateFailed, "a gate is broken", "the sentences under Gates name it")
+/// The exit code of the gates that were asked for.
+pub fn gates(analyses: &[&Analysis]) -> Result<()> {
+    let any = |wanted| analyses.iter().any(|it| it.has_gate(wanted));
+    if any(Objective::Broken) {
+        let hint = "the sentences under Gates name it";
+        return Err(Error::new(Exit::GateFailed, "a gate is broken", hint));
+    }
+    if any(Objective::Open) {
+        let hint = "the sentences under Gates name it; more --rounds may tell, or decide it with \
+                    --gate-unclear fail or pass";
+        return Err(Error::new(Exit::GateUnclear, "a gate is not shown either way", hint));
+    }
+    Ok(())
 }
 
 /// The experiments asked for: one, or one for each value of `--sweep`.
@@ -116,14 +125,13 @@ fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
 /// As [`run`]; a workload or an arm that is not what it was.
 pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     let sets = resumed.experiment.plan.parameters.clone();
-    let analysis = one(&args, None, &sets, None, Some(resumed)).await?;
-    match analysis {
-        Some(analysis) if args.json => {
-            let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
-            super::print_result(format!("{text}\n").as_bytes())
-        }
-        _ => Ok(()),
+    let analysis = one(&args, None, &sets, Wanted::Compared, None, Some(resumed)).await?;
+    let Some(analysis) = analysis else { return Ok(()) };
+    if args.json {
+        let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
+        super::print_result(format!("{text}\n").as_bytes())?;
     }
+    worth(&[&analysis])
 }
 
 /// One experiment, as `args` ask; where `path` has it, the rest of it.
@@ -144,7 +152,7 @@ pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>>
         // Arms that could not take part then are not among those that it has.
         args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
     }
-    one(&args, None, &sets, None, resumed).await
+    one(&args, None, &sets, Wanted::Compared, None, resumed).await
 }
 
 /// A part of a study; with `study` one without an A/A arm and verdicts.
@@ -156,7 +164,8 @@ pub async fn part(
     study: Option<Study>,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
-    one(args, None, &pairs(&args.set, "--set")?, study, resumed).await
+    let sets = pairs(&args.set, "--set")?;
+    one(args, None, &sets, Wanted::Compared, study, resumed).await
 }
 
 /// One experiment; None with `--plan`.
@@ -164,14 +173,16 @@ async fn one(
     args: &RunArgs,
     label: Option<&str>,
     sets: &Sets,
+    wanted: Wanted,
     study: Option<Study>,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let path = out(args, &id, label);
-    let place = Place { server: args.server().to_owned(), id, path, study, resumed };
-    match make(args, sets, vec![place], || Ok(())).await?.pop() {
+    let (server, name) = (args.server().to_owned(), String::new());
+    let place = Place { server, name, id, path, study, resumed };
+    match make(args, sets, wanted, vec![place], || Ok(())).await?.pop() {
         Some(made) => show(&made?, args.json).map(Some),
         None => Ok(None),
     }
@@ -181,6 +192,8 @@ async fn one(
 pub struct Place {
     /// As `--server` takes it.
     pub server: String,
+    /// Its name among several; empty where it is alone.
+    pub name: String,
     pub id: String,
     /// Its folder.
     pub path: PathBuf,
@@ -198,8 +211,8 @@ impl Place {
     }
 }
 
-/// The same experiment in each place, round about; none with `--plan`. `begin` is called when all
-/// that could be refused was.
+/// The same experiment in each place, round about; none with `--plan`. `wanted` are the arms that
+/// have to work, where arms are named. `begin` is called when all that could be refused was.
 ///
 /// # Errors
 /// Found before the first of them begins.
@@ -207,6 +220,7 @@ impl Place {
 pub async fn make(
     args: &RunArgs,
     sets: &Sets,
+    wanted: Wanted,
     places: Vec<Place>,
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<Result<Folder>>> {
@@ -233,7 +247,8 @@ pub async fn make(
         say!("--client-memory: {why}; a watchdog looks at the resident set instead");
     }
     room::check_client(&workload, limits.client_memory.as_ref())?;
-    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
+    let wanted = if args.drivers.is_empty() { Wanted::One } else { wanted };
+    let how = How { wanted, offline: args.registry.offline };
     let rounds = settings.looks.first_rounds();
     let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer = args.consumer.as_deref().filter(|_| reads);
@@ -284,7 +299,10 @@ pub async fn make(
     if let Some(blocks) = &settings.blocks {
         say!("blocks: {}", blocks.words());
     }
-    let (token, several) = (Token::default(), places.len() > 1);
+    if let Some(caution) = settings.looks.caution().filter(|_| judged) {
+        say!("{caution}; each comparison will be INCONCLUSIVE");
+    }
+    let token = Token::default();
     let mut servers = servers.into_iter();
     // Faults of an absorber would be taken for those of an arm.
     let probes = absorber_words.is_empty() && !workload.plan.needs_no_server();
@@ -314,8 +332,8 @@ pub async fn make(
             keep_data: args.keep_data,
             limits: limits.clone(),
             waits: !args.machine.wait.no_wait,
-            judge: Judge { standing: judge::standing, deciding: judge::deciding },
-            token: token.named(if several { &place.server } else { "" }),
+            judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },
+            token: token.named(&place.name),
         }
     });
     begin()?;

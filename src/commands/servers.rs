@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{self, Place, broken_gate, interrupted, make, shown, worth};
+use super::run::{self, Place, gates, interrupted, make, shown, worth};
 use super::run_plan::{drawn_seed, pairs};
 use crate::cli::{ReportArgs, RunArgs};
 use base::error::{Error, Exit, Result};
 use base::say;
 use judge::analysis::across::{ServersAnalysis, servers};
 use judge::analysis::types::Analysis;
+use measure::install::Wanted;
 use measure::setup::new_id;
 use record::folder::{Folder, Series};
 use record::records::Ended;
@@ -43,10 +44,7 @@ pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
         }
         let identity = ServerChoice::parse(server, None)?.identity()?;
         if let Some((_, other)) = known.iter().find(|(it, _)| *it == identity) {
-            return Err(Error::usage(
-                format!("{several}: {other} and {server} are the same server"),
-                "name each server once",
-            ));
+            say!("{other} and {server} are the same server: what differs between them is noise");
         }
         known.push((identity, server));
     }
@@ -67,14 +65,15 @@ pub async fn run(mut args: RunArgs) -> Result<()> {
         parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
     let record = Servers::new(&servers);
     let place = |part: &record::servers::Part| Place {
-        server: part.server.clone(),
+        server: part.words().to_owned(),
+        name: part.server.clone(),
         id: new_id(drawn_seed()),
         path: parent.join(&part.folder),
         study: None,
         resumed: None,
     };
     let places = record.servers.iter().map(place).collect();
-    let made = make(&args, &sets, places, || record.create(&parent)).await?;
+    let made = make(&args, &sets, Wanted::Alone, places, || record.create(&parent)).await?;
     if args.plan {
         return Ok(());
     }
@@ -127,7 +126,7 @@ pub fn report(args: &ReportArgs, record: &Servers) -> Result<()> {
     let path = args.folder.canonicalize().unwrap_or_else(|_| args.folder.clone());
     let mut analysis = servers(path.display().to_string(), &began)?;
     for it in &mut analysis.servers {
-        judge::keep(&mut it.analysis, &args.gate);
+        judge::keep(&mut it.analysis, &args.gate, args.gate_unclear);
     }
     let options = super::terminal_options();
     let differences = match args.format.as_str() {
@@ -149,8 +148,7 @@ pub fn report(args: &ReportArgs, record: &Servers) -> Result<()> {
     });
     let text = each.collect::<Result<Vec<String>>>()?.concat();
     super::print_result(format!("{text}{differences}").as_bytes())?;
-    let broken = analysis.servers.iter().any(|it| it.analysis.breaks_a_gate());
-    if broken { Err(broken_gate()) } else { Ok(()) }
+    gates(&analysis.servers.iter().map(|it| &it.analysis).collect::<Vec<_>>())
 }
 
 fn again(folder: &Folder, analysis: &Analysis, format: &str) -> Result<String> {

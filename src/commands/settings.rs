@@ -2,6 +2,7 @@
 
 use crate::cli::{InterleaveArg, RunArgs};
 use base::error::Result;
+use judge::objectives::Gate;
 use measure::blocks::blocks;
 use measure::resume::Resumed;
 use measure::setup::Limits;
@@ -37,6 +38,7 @@ pub fn asked(
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks: looks(args),
         gates: args.gate.clone(),
+        gate_unclear: args.gate_unclear,
         keep_awake: !args.machine.no_keep_awake,
     })
 }
@@ -49,9 +51,11 @@ fn interleave(asked: InterleaveArg) -> Interleave {
 }
 
 fn looks(args: &RunArgs) -> LookPlan {
-    match (args.quick, args.rounds) {
-        (true, _) => LookPlan::quick(),
-        (false, Some(rounds)) => LookPlan::fixed(rounds),
+    let plan = match (args.quick, args.rounds) {
         (false, None) => LookPlan::standard(),
-    }
+        (true, None) => LookPlan::quick(),
+        (quick, Some(rounds)) => LookPlan::fixed(rounds).quickly(quick),
+    };
+    let compares = |gate: &String| Gate::parse(gate).is_ok_and(|it| it.compares());
+    if args.gate.iter().any(compares) { plan.with_gates() } else { plan }
 }

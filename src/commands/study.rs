@@ -88,6 +88,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         interleave: settings::interleave(&plan.workload.plan, None, None)?,
         max_time_s: None,
         gates: Vec::new(),
+        gate_unclear: None,
         measured_s: settings::MEASURED_S,
         looks,
         keep_awake: !args.machine.no_keep_awake,
@@ -154,7 +155,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         keep_data: false,
         limits: Limits::default(),
         waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: judge::standing, deciding: judge::deciding },
+        judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },
         token: Token::default(),
     };
     // On the heap: everything an experiment holds is in this one future.

@@ -100,6 +100,7 @@ fn probed<'a>(
                 adapter: driver.clone(),
                 reason: missing.reason,
                 hint: missing.hint,
+                unasked: false,
             }),
         }
     }

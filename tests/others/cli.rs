@@ -141,7 +141,6 @@ fn mistakes_on_the_command_line_end_with_2() {
         "-d even -d slow",
         "run noop.yaml -d even --rounds 0",
         "run noop.yaml -d even --rounds many",
-        "run noop.yaml -d even --rounds 3 --quick",
         "run noop.yaml -d even --interleave sometimes",
         "run noop.yaml -d even --seed -1",
         "run noop.yaml -d even --set warmup",
@@ -257,8 +256,8 @@ fn a_lack_of_the_machine_ends_with_5() {
                    unknown_version = \"no such version\"\n";
     lab.rewrite("gone", |text| text.to_owned() + install);
     let lines = [
-        "run noop.yaml --server none -d even -d absent",
-        "run noop.yaml --server none -d even -d gone@9.9",
+        "run noop.yaml --server none -d absent",
+        "run noop.yaml --server none -d gone@9.9",
         "run noop.yaml --server none -d even --out /proc/nowhere",
         "run noop.yaml --server none --adapters-dir nowhere -d even",
         "run crud --plan -d even --server ./nowhere",

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::fake_support::{Lab, code, flat, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, code, flat, stderr, stdout};
 use crate::support::said;
 
 #[test]
@@ -92,5 +92,101 @@ fn a_study_has_no_gates() {
         assert_eq!(code(&output), 2, "{}", said(&output));
         let wanted = format!("error: a study has no gates\nhint: {hint}");
         assert!(stderr(&output).contains(&wanted), "{}", said(&output));
+    }
+}
+
+/// The six ratios have the direction, and not the size: at least some 3 %, at most some 14 %.
+const UNCERTAIN: [u64; 6] = [103_300, 106_000, 109_000, 111_000, 113_000, 114_500];
+
+/// Rounds in the folder.
+fn rounds(lab: &Lab) -> u64 {
+    lab.runs().last().and_then(|run| run["round"].as_u64()).expect("a round")
+}
+
+fn uncertain(test_rounds: &[u64]) -> Lab {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK, "op_ns=100000"]);
+    lab.paced("drowsy", test_rounds, &[QUICK]);
+    lab
+}
+
+#[test]
+fn a_gate_that_may_be_broken_has_more_rounds_and_is_no_gate_that_is_kept() {
+    let lab = uncertain(&UNCERTAIN);
+    let more = ["--rounds", "6", "--phase", "first", "--gate", "slower <= 8%"];
+    let output = lab.experiment(&["even", "drowsy"], &more);
+    assert_eq!(code(&output), 125, "{}", said(&output));
+    let told = stderr(&output);
+    for line in ["a gate undecided; on to 12\n", "a gate undecided; on to 24\n"] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    assert!(told.contains("error: a gate is not shown either way\nhint: "), "{told}");
+    assert_eq!(rounds(&lab), 24, "four times and no more");
+    let report = |more: &[&str]| {
+        let words = [&["report", "out", "--format", "junit"], more].concat();
+        let output = lab.run(words);
+        (code(&output), stdout(&output))
+    };
+    let (ended, junit) = report(&[]);
+    assert!(ended == 125 && junit.contains(r#"failures="0" skipped="1""#), "{junit}");
+    let (ended, junit) = report(&["--gate-unclear", "fail"]);
+    assert!(ended == 1 && junit.contains(r#"failures="1" skipped="0""#), "{junit}");
+    let (ended, junit) = report(&["--gate-unclear", "pass"]);
+    assert!(ended == 0 && junit.contains(r#"failures="0" skipped="0""#), "{junit}");
+}
+
+#[test]
+fn more_rounds_decide_a_gate_and_the_experiment_ends_there() {
+    // Six rounds leave it open; the next six are all within the limit's reach.
+    let lab = uncertain(&[&UNCERTAIN[..], &[104_000; 18]].concat());
+    let more = ["--quick", "--phase", "first", "--gate", "slower <= 8%", "--gate-unclear", "fail"];
+    let output = lab.experiment(&["even", "drowsy"], &more);
+    let told = stderr(&output);
+    assert!(told.contains("on to 12\n"), "{told}");
+    assert_eq!(code(&output), 0, "kept once it is shown: {}", said(&output));
+    assert_eq!(lab.record()["settings"]["gate_unclear"], "fail");
+}
+
+#[test]
+fn no_result_keeps_no_gate() {
+    let lab = Lab::even_and_slow();
+    // One driver has nothing to be slower than.
+    let more = ["--rounds", "6", "--phase", "first", "--gate", "slower <= 3%"];
+    let output = lab.experiment(&["even"], &more);
+    assert_eq!(code(&output), 1, "{}", said(&output));
+    assert!(flat(&stdout(&output)).contains("BROKEN. even@1.0.0: nothing was compared"));
+    fs::remove_dir_all(lab.path("out")).expect("it is there");
+    // A comparison that is void has an interval all the same.
+    lab.fake("bad", &[QUICK, "at=turn:4", "fault=errors"]);
+    let gates = ["--gate", "slower <= 900%"];
+    let output = lab.experiment(&["even", "bad"], &[&["--rounds", "6"], &gates[..]].concat());
+    assert_eq!(code(&output), 1, "{}", said(&output));
+    assert!(flat(&stdout(&output)).contains("slower <= 900%: BROKEN. first: NOT COMPARABLE"));
+}
+
+#[test]
+fn a_missing_toolchain_is_skipped_unless_the_arm_was_named() {
+    let lab = Lab::even_and_slow();
+    lab.fake("exotic", &[]);
+    let needs = "[[needs]]\nrun = ['false']\nmatch = '.'\nwants = 'an exotic compiler'\n\
+                 install_hint = 'find one'\n";
+    lab.rewrite("exotic", |text| text.to_owned() + needs);
+    // Of all adapters that there are only this one is taken where none is named.
+    assert_eq!(code(&lab.run(["adapters", "install", "even"])), 0);
+    for (drivers, gates) in
+        [(&["even", "exotic"][..], false), (&["even", "exotic"], true), (&[], true)]
+    {
+        let mut more = vec!["--rounds", "1", "--phase", "first", "--offline"];
+        if gates {
+            more.extend(["--gate", "errors <= 0"]);
+        }
+        let output = lab.experiment(drivers, &more);
+        let is_named = !drivers.is_empty();
+        assert_eq!(code(&output), i32::from(is_named && gates), "{}", said(&output));
+        let junit = stdout(&lab.run(["report", "out", "--format", "junit"]));
+        let case = junit.split("<testcase ").find(|case| case.contains("every phase.exotic"));
+        let (case, way) = (case.expect("a case"), if is_named { "<failure" } else { "<skipped" });
+        assert!(case.contains(way) && !junit.contains("BROKEN. slow"), "{junit}");
+        fs::remove_dir_all(lab.path("out")).expect("it is there");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::fake_support::{Lab, QUICK, code, comparison, flat, stderr};
+use crate::fake_support::{Lab, QUICK, code, comparison, flat, stderr, stdout};
 use crate::support::{said, server};
 use serde_json::Value;
 
@@ -85,16 +85,41 @@ fn who_cannot_insert_or_find_is_left_out_and_who_is_another_version() {
 }
 
 #[test]
-fn one_that_is_left_of_two_is_no_comparison() {
+fn one_that_is_left_of_two_is_measured_alone_and_the_report_says_so() {
     let lab = Lab::even_and_slow();
     lab.fake("old", &[QUICK, "at=open", "fault=refuse"]);
-    let output = served(&lab, "absorber", &["even", "old"], "1");
+    for drivers in [["even", "old"], ["old", "even"]] {
+        let output = served(&lab, "absorber", &drivers, "6");
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        let told = flat(&stderr(&output));
+        assert!(told.contains("old: left out, old@1.0.0 cannot be measured here:"), "{told}");
+        let alone = "even@1.0.0 is measured alone";
+        assert!(told.contains(&format!("{alone}: nothing else is left")), "{told}");
+        let sentence = format!("{alone}, and compared with its copy: old could not be measured");
+        assert!(flat(&stdout(&output)).contains(&sentence), "{}", said(&output));
+        let (ids, reasons) = arms(&lab.path("out"));
+        assert_eq!(
+            (ids, reasons.len()),
+            (vec!["even@1.0.0".to_owned(), "even@1.0.0 (A/A)".to_owned()], 1)
+        );
+        let analysis = lab.analysis();
+        assert_eq!(analysis["results"][0]["throughput_by_round"].as_array().map(Vec::len), Some(6));
+        std::fs::remove_dir_all(lab.path("out")).expect("it is there");
+    }
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn where_none_is_left_each_is_named() {
+    let lab = Lab::new();
+    lab.fake("old", &[QUICK, "at=open", "fault=refuse"]);
+    lab.fake("bad", &[QUICK, "at=turn:1", "fault=errors"]);
+    let output = served(&lab, "absorber", &["old", "bad"], "1");
     assert_eq!(code(&output), 6, "{}", said(&output));
     let told = flat(&stderr(&output));
-    let expected = "error: old@1.0.0 cannot be measured here: the adapter refused `open`";
-    assert!(told.contains(expected), "{told}");
-    assert!(told.ends_with("hint: its log is logs/probe-arm1.log in the experiment folder"));
-    assert!(lab.path("out/logs/probe-arm1.log").exists());
+    for name in ["error: old@1.0.0 cannot be measured here", "bad: bad@1.0.0 cannot be measured"] {
+        assert!(told.contains(name), "{name}: {told}");
+    }
     assert!(!lab.path("out/experiment.json").exists(), "nothing was begun");
     lab.assert_nothing_runs();
 }

@@ -95,6 +95,59 @@ fn a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told() {
     lab.assert_nothing_runs();
 }
 
+/// Two absorbers, for what needs no other server.
+fn on_two(lab: &Lab, drivers: &[&str], more: &[&str]) -> std::process::Output {
+    let noop = noop();
+    let words = ["run", &noop, "--phase", "first", "--server", "absorber,absorber", "--out", "out"];
+    let drivers = drivers.iter().flat_map(|driver| ["-d", driver]);
+    lab.run(words.into_iter().chain(drivers).chain(more.iter().copied()))
+}
+
+#[test]
+fn a_server_named_twice_is_an_experiment_of_two_that_are_the_same() {
+    let lab = Lab::even_and_slow();
+    let output = on_two(&lab, &["even", "slow"], &["--rounds", "6"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let same = "absorber and absorber are the same server: what differs between them is noise";
+    assert!(flat(&stderr(&output)).contains(same), "{}", said(&output));
+    let analysis = json(&lab, &["report", "out", "--format", "json"]);
+    let itself = analysis["itself"].as_array().expect("rows").iter();
+    let rows: Vec<_> = itself.filter(|row| row["metric"] == "throughput").collect();
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    for row in rows {
+        assert_eq!(
+            (&row["verdict"], &row["to"]),
+            (&"SAME".into(), &"absorber#2".into()),
+            "{row:#}"
+        );
+    }
+    assert!(lab.path("out/absorber-2/report.html").exists());
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn a_round_that_is_lost_on_one_server_is_made_again_on_both() {
+    let lab = Lab::even_and_slow();
+    let once = format!("once={}", lab.path("once").display());
+    lab.fake("frail", &[QUICK, "op_ns=150000", "at=turn:5", "fault=crash", &once]);
+    let output = on_two(&lab, &["even", "frail"], &["--rounds", "6"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let told = stderr(&output);
+    let added = "look after 6 rounds: 1 of 1 comparisons open, too few rounds that count on both";
+    assert!(told.contains(&format!("absorber: {added} servers; on to 7\n")), "{told}");
+    let analysis = json(&lab, &["report", "out", "--format", "json"]);
+    for server in analysis["servers"].as_array().expect("servers") {
+        assert_eq!(server["analysis"]["rounds"], 7, "{}", server["server"]);
+    }
+    let row = difference(&analysis, "frail@1.0.0", "throughput");
+    assert_eq!((&row["verdict"], &row["rounds"]), (&"SAME".into(), &6.into()), "{row:#}");
+    let itself = analysis["itself"].as_array().expect("rows").iter();
+    for row in itself.filter(|row| row["metric"] == "throughput") {
+        assert_eq!(row["verdict"], "SAME", "{row:#}");
+    }
+    lab.assert_nothing_runs();
+}
+
 #[test]
 fn an_interrupted_pair_goes_on_where_each_was_cut() {
     let test = "servers/an_interrupted_pair_goes_on_where_each_was_cut";
@@ -128,9 +181,6 @@ fn servers_that_make_no_sense_together_are_usage_errors() {
         assert_eq!(code(&output), 2, "{}", said(&output));
         assert!(flat(&stderr(&output)).contains(wanted), "{wanted}: {}", said(&output));
     };
-    let twice = "embedded and embedded@6.0 are the same server";
-    refused(&["--server", "embedded,embedded@6.0"], twice);
-    refused(&["--server", "absorber,absorber"], "absorber and absorber are the same server");
     refused(&["--server", "absorber,none"], "without a server there is nothing to compare");
     refused(&["--server", "absorber,"], "there is no server \"\"");
     refused(&["--server", "absorber,embedded@9.9"], "there is no embedded MongoDB \"9.9\"");

@@ -209,6 +209,26 @@ fn bytes_are_more_or_less_not_slower_or_faster() {
     assert_eq!(words, ["LESS", "MORE"], "{text}");
 }
 
+/// Without its name nobody knows which arm the sentence is about, whoever else stands in it.
+#[test]
+fn a_sentence_is_given_its_arm_though_a_longer_name_begins_so() {
+    let mut analysis = analysis("everything.json");
+    let arm = analysis.arms[2].id.clone();
+    for row in analysis.comparisons.iter_mut().filter(|row| row.arm == arm) {
+        row.verdict = Verdict::NotComparable;
+        row.sentence = format!("NOT COMPARABLE: {arm}/w=1 was lost.");
+    }
+    let text = written(&analysis, "terminal", &columns(200));
+    let line = format!(
+        "{}: NOT COMPARABLE: {}/w=1 was lost.",
+        base::say::clean(&arm),
+        base::say::clean(&arm)
+    );
+    assert!(text.contains(&line), "{line}: {text}");
+    let page = written(&analysis, "html", &columns(200));
+    assert!(page.contains("/w=1 was lost."));
+}
+
 #[test]
 fn the_page_is_one_file_that_no_string_escapes_from() {
     let page = rendered("everything.json", "html", &columns(80));

@@ -4,7 +4,7 @@
 use crate::stats_verdicts::RUNS;
 use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::disturbed::{Around, Step, only_quiet, step, words};
-use stats::looks::{LookPlan, NextStep};
+use stats::looks::{Deciding, Look, LookPlan, NextStep};
 use stats::noise::noise_floor_percent;
 use stats::ratio::log_ratios;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdOrigin, ThresholdParts};
@@ -58,11 +58,61 @@ fn looks_spend_five_percent_and_stop_when_settled() {
         (seven_rounds([0.1; 7]), seven_rounds([-9.0, 9.0, 8.0, -8.0, 7.0, -7.0, 0.0]));
     assert!(settled.settled() && !open.settled());
     let [first, second, last] = [0, 1, 2].map(|at| standard.looks()[at]);
-    assert_eq!(standard.after(first, std::slice::from_ref(&settled)), NextStep::Stop);
-    assert_eq!(standard.after(first, &[settled, open.clone()]), NextStep::ContinueTo(20));
-    assert_eq!(standard.after(second, std::slice::from_ref(&open)), NextStep::ContinueTo(40));
-    assert_eq!(standard.after(last, std::slice::from_ref(&open)), NextStep::Stop);
-    assert_eq!(quick.after(quick.looks()[0], &[open]), NextStep::Stop);
+    let after = |plan: &LookPlan, look: Look, comparisons: &[&Comparison]| {
+        let comparisons = comparisons.iter().map(|it| (*it).clone()).collect();
+        plan.after(look, look.rounds, &Deciding { comparisons, ..Deciding::default() })
+    };
+    assert_eq!(after(&standard, first, &[&settled]), NextStep::Stop);
+    assert_eq!(after(&standard, first, &[&settled, &open]), NextStep::ContinueTo(20));
+    assert_eq!(after(&standard, second, &[&open]), NextStep::ContinueTo(40));
+    assert_eq!(after(&standard, last, &[&open]), NextStep::Stop);
+    assert_eq!(after(&quick, quick.first(), &[&open]), NextStep::Stop);
+}
+
+#[test]
+fn rounds_are_added_until_those_that_count_give_an_interval() {
+    let b = [Some(1.1e9), Some(1.2e9), None, Some(1.1e9), Some(1.2e9), Some(1.1e9)];
+    let arms = Arms { name_a: "A", name_b: "B", a: &[Some(1e9); 6], b: &b };
+    let short = compare("it", Quantity::Throughput, &arms, &Rules::new(0.05, RUNS), &[]);
+    let wanted = "5 paired rounds give no 95 % interval; at least 6 needed (1 of 6 rounds lost).";
+    assert_eq!(short.sentence, format!("INCONCLUSIVE: {wanted}"));
+    let found = Deciding { comparisons: vec![short], ..Deciding::default() };
+    let quick = LookPlan::quick();
+    let after =
+        |plan: &LookPlan, made: u32, found: &Deciding| plan.after(plan.first(), made, found);
+    assert_eq!(after(&quick, 6, &found), NextStep::ContinueTo(7));
+    assert_eq!(after(&quick, 11, &found), NextStep::ContinueTo(12));
+    assert_eq!(after(&quick, 12, &found), NextStep::Stop, "twice the plan and no more");
+    assert_eq!(after(&LookPlan::fixed(5), 5, &found), NextStep::Stop, "as was asked");
+    // Rounds that count on one of two servers alone.
+    let pairs = Deciding { pairs_short: 1, ..Deciding::default() };
+    assert_eq!(after(&quick, 6, &pairs), NextStep::ContinueTo(7));
+    assert_eq!(pairs.words(), "too few rounds that count on both servers");
+    // A later look has the interval.
+    assert_eq!(after(&LookPlan::standard(), 10, &pairs), NextStep::ContinueTo(20));
+}
+
+#[test]
+fn a_gate_that_is_undecided_has_four_times_the_rounds_and_the_same_error() {
+    let plan = LookPlan::quick().with_gates();
+    let spent: f64 = plan.looks().iter().map(|look| look.alpha).sum();
+    assert!((spent - 0.05).abs() < 1e-12 && plan.quick);
+    let rounds: Vec<u32> = plan.looks().iter().map(|look| look.rounds).collect();
+    assert_eq!(rounds, [6, 12, 24]);
+    assert_eq!(plan.caution(), None, "six rounds still give an interval");
+    assert!(LookPlan::fixed(5).caution().expect("too few").starts_with("5 rounds give no 95 %"));
+    let open = seven_rounds([-9.0, 9.0, 8.0, -8.0, 7.0, -7.0, 0.0]);
+    let found = |gates_open| Deciding {
+        comparisons: vec![open.clone()],
+        gates_open,
+        ..Deciding::default()
+    };
+    let [first, second, last] = [0, 1, 2].map(|at| plan.looks()[at]);
+    assert_eq!(plan.after(first, 6, &found(0)), NextStep::Stop, "a comparison is no gate");
+    assert_eq!(plan.after(first, 6, &found(1)), NextStep::ContinueTo(12));
+    assert_eq!(plan.after(second, 12, &found(1)), NextStep::ContinueTo(24));
+    assert_eq!(plan.after(last, 24, &found(1)), NextStep::Stop);
+    assert_eq!(LookPlan::standard().with_gates(), LookPlan::standard());
 }
 
 /// `.` a quiet round, `x` a disturbed one.
@@ -90,12 +140,18 @@ fn disturbed_rounds_are_made_again_until_the_machine_is_known_to_be_like_that() 
     for (marks, expected) in cases {
         assert_eq!(step(&rounds(marks), 6), expected, "{marks}");
     }
-    let kept = [("......", true), ("..x....", true), (".....xxxxxxx", true), ("....xxxxx", false)];
+    let kept = [("......", true), ("..x....", true), ("....xxxxx", false)];
+    let only_quiet =
+        |disturbed: &[bool], look: Look| only_quiet(disturbed, look.rounds, look.alpha);
+    let six = LookPlan::quick().first();
     for (marks, quiet) in kept {
-        assert_eq!(only_quiet(&rounds(marks), 6), quiet, "{marks}");
+        assert_eq!(only_quiet(&rounds(marks), six), quiet, "{marks}");
     }
     // Of an interrupted experiment it is 80 % of its rounds.
-    assert!(only_quiet(&rounds("....x"), 10) && !only_quiet(&rounds("...xx"), 10));
+    let ten = LookPlan::standard().first();
+    assert!(only_quiet(&rounds("....x"), ten) && !only_quiet(&rounds("...xx"), ten));
+    // Five quiet ones of twelve give no interval, all twelve give one.
+    assert!(!only_quiet(&rounds(".....xxxxxxx"), six));
 }
 
 #[test]

@@ -243,3 +243,23 @@ fn outliers_are_kept_and_named() {
     let many = slower_by(&percents, Quantity::Throughput, RUNS, 0.05);
     assert!(many.warnings.contains(&"B has outliers: 4 of 20 runs (kept)".to_owned()));
 }
+
+/// The name of one arm may begin that of the other, or stand in a reason.
+#[test]
+fn conditions_stand_behind_the_arm_and_change_no_other_name() {
+    let (name_a, name_b) = ("python@4.20.0/readPreference=nearest", "python@4.20.0");
+    let told = |b: [f64; 7], reasons: &[String]| {
+        let b = b.map(|percent| Some(1e9 * (1.0 + percent / 100.0)));
+        let arms = Arms { name_a, name_b, a: &[Some(1e9); 7], b: &b };
+        let rules = Rules { conditions: Some("read preference"), ..Rules::new(0.05, RUNS) };
+        compare("m", Quantity::Throughput, &arms, &rules, reasons).sentence
+    };
+    let claims = format!("{name_a} claims 5 operations, 4 were counted");
+    let expected = format!("NOT COMPARABLE: {claims} (read preference).");
+    assert_eq!(told([0.0; 7], &[claims]), expected);
+    let clear = told([-30.0; 7], &[]);
+    let expected = format!("SLOWER: {name_b} (read preference) takes ");
+    assert!(clear.starts_with(&expected) && clear.contains(&format!("than {name_a} (")), "{clear}");
+    let open = told([-9.0, 9.0, 8.0, -8.0, 7.0, -7.0, 0.0], &[]);
+    assert!(open.ends_with(" (read preference)."), "{open}");
+}

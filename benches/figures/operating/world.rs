@@ -8,7 +8,7 @@ use rand_core::{Rng as _, SeedableRng as _};
 use stats::compare::Comparison;
 use stats::disturbed::{Step, only_quiet};
 use stats::judge::{Entrant, Measure, Terms, judge};
-use stats::looks::{LookPlan, NextStep};
+use stats::looks::{Deciding, LookPlan, NextStep};
 use stats::threshold::{Interleave, Quantity};
 use stats::verdict::Verdict;
 
@@ -68,10 +68,12 @@ pub fn experiment(world: &World, looks: &LookPlan, noise: &mut Noise) -> (Compar
     loop {
         let (look, step) = looks.standing(&rounds.disturbed);
         if step == Step::Look {
-            let quiet = only_quiet(&rounds.disturbed, look.rounds);
+            let quiet = only_quiet(&rounds.disturbed, look.rounds, look.alpha);
             let found = rounds.judged(quiet, look.alpha, looks.quick);
-            if looks.after(look, std::slice::from_ref(&found)) == NextStep::Stop {
-                return (found, rounds.disturbed.len());
+            let made = rounds.disturbed.len();
+            let deciding = Deciding { comparisons: vec![found.clone()], ..Deciding::default() };
+            if looks.after(look, made as u32, &deciding) == NextStep::Stop {
+                return (found, made);
             }
         }
         rounds.make(world, noise);

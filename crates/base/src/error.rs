@@ -21,6 +21,8 @@ pub enum Exit {
     Environment = 5,
     /// Nothing could be compared.
     RunInvalid = 6,
+    /// It is not shown whether a gate is kept; `git bisect run` skips what ends so.
+    GateUnclear = 125,
     /// Ctrl-C.
     Interrupted = 130,
 }

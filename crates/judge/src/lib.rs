@@ -3,6 +3,7 @@
 //! Reads nothing but the folder, so that any report can be made again later by a newer version.
 
 pub mod analysis;
+pub mod deciding;
 pub mod diagnosis;
 pub mod objectives;
 
@@ -14,7 +15,7 @@ use base::error::Result;
 use diagnosis::Evidence;
 use objectives::Gate;
 use record::folder::Folder;
-use record::records::{Blocks, Ended, Experiment, Gap, SCHEMA_VERSION};
+use record::records::{Blocks, Ended, Experiment, Gap, GateUnclear, SCHEMA_VERSION};
 use stats::compare::Comparison;
 use stats::looks::Standing;
 
@@ -22,7 +23,7 @@ use stats::looks::Standing;
 pub struct Outcome {
     pub analysis: Analysis,
     /// Throughput of every arm but the A/A one, for the stopping rule.
-    pub deciding: Vec<Comparison>,
+    pub compared: Vec<Comparison>,
 }
 
 pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
@@ -51,6 +52,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         warnings.push(format!("{what}; its run is left out"));
     }
     warnings.extend(quantiles::missing(folder));
+    warnings.extend(rows::alone(experiment));
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }
@@ -89,16 +91,20 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         deaths: rows::deaths(experiment, &runs),
         since,
         objectives: Vec::new(),
+        gate_unclear: None,
         diagnosis,
         doubts: documents::doubts(experiment, &rounds),
         warnings,
     };
-    keep(&mut analysis, &experiment.settings.gates);
-    Ok(Outcome { analysis, deciding: compared.deciding })
+    let settings = &experiment.settings;
+    keep(&mut analysis, &settings.gates, settings.gate_unclear);
+    Ok(Outcome { analysis, compared: compared.deciding })
 }
 
 /// Holds the analysis against further gates. Each was read before: one that is none says nothing.
-pub fn keep(analysis: &mut Analysis, gates: &[String]) {
+/// `unclear` is what those count as that are not shown either way; None leaves it as it is.
+pub fn keep(analysis: &mut Analysis, gates: &[String], unclear: Option<GateUnclear>) {
+    analysis.gate_unclear = unclear.or(analysis.gate_unclear);
     let gates = gates.iter().filter_map(|text| Gate::parse(text).ok());
     let rows: Vec<ObjectiveRow> = gates.flat_map(|gate| gate.rows(analysis)).collect();
     analysis.objectives.extend(rows);
@@ -135,10 +141,4 @@ pub fn also(
 
 pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {
     Ok(Rounds::new(experiment, &folder.runs()?).standing())
-}
-
-/// Comparisons of throughput of every arm but the A/A one: they decide whether more rounds are
-/// needed.
-pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Vec<Comparison>> {
-    Ok(analyse(folder, experiment)?.deciding)
 }

@@ -4,11 +4,29 @@
 
 use base::units::{parse_bytes, parse_duration};
 
-use crate::analysis::types::{Analysis, Metric, Objective, ObjectiveRow, ResultRow};
+use crate::analysis::types::{Analysis, ComparisonRow, Metric, Objective, ObjectiveRow, ResultRow};
+use record::records::GateUnclear;
+use stats::verdict::Verdict;
 
 const WANTED: &str = "a gate such as 'p99 < 5ms', 'throughput >= 2000', 'errors <= 0' or \
     'slower <= 3%'";
 const NOTHING: &str = "nothing was measured";
+
+impl Analysis {
+    /// What a gate comes to where what is unclear counts as asked.
+    pub fn counted(&self, objective: Objective) -> Objective {
+        match (objective, self.gate_unclear) {
+            (Objective::Open, Some(GateUnclear::Fail)) => Objective::Broken,
+            (Objective::Open, Some(GateUnclear::Pass)) => Objective::Kept,
+            (objective, _) => objective,
+        }
+    }
+
+    /// Whether a gate that was asked for is broken (exit code 1), or one is open (125).
+    pub fn has_gate(&self, objective: Objective) -> bool {
+        self.objectives.iter().any(|row| self.counted(row.objective) == objective)
+    }
+}
 
 /// A gate as it was written, understood.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,8 +102,13 @@ impl Gate {
         Ok(Self { text: text.trim().to_owned(), figure, relation, limit: limit.ok_or_else(wrong)? })
     }
 
+    /// Whether it is about arms against the baseline.
+    pub fn compares(&self) -> bool {
+        self.figure == Figure::Slower
+    }
+
     /// A row for each arm and operation that it is about. Where nothing was measured nothing was
-    /// kept.
+    /// kept; nor where there is nothing that it is about.
     pub fn rows(&self, analysis: &Analysis) -> Vec<ObjectiveRow> {
         let mut rows = match self.figure {
             Figure::Slower => self.against_the_baseline(analysis),
@@ -95,11 +118,29 @@ impl Gate {
                 own.map(|row| self.own(figure, row, analysis)).collect()
             }
         };
-        let without = analysis.unavailable.iter().map(|it| &it.adapter);
-        rows.extend(without.map(|arm| {
-            self.row(arm, "every phase", Objective::Broken, &format!("{arm}: {NOTHING}"))
+        let of_all = |arm: &str, objective, what: &str| {
+            self.row(arm, "every phase", objective, &format!("{arm}: {what}"))
+        };
+        rows.extend(analysis.unavailable.iter().map(|it| match it.unasked {
+            true => of_all(&it.adapter, Objective::Skipped, &it.reason),
+            false => of_all(&it.adapter, Objective::Broken, NOTHING),
         }));
+        if rows.iter().all(|row| row.objective == Objective::Skipped) {
+            let what = if self.compares() { "nothing was compared" } else { NOTHING };
+            let base = analysis.arms.first().map_or("every arm", |arm| arm.id.as_str());
+            rows.push(of_all(base, Objective::Broken, what));
+        }
         rows
+    }
+
+    /// How many comparisons have a direction, which may be beyond the limit: more rounds may tell.
+    pub fn undecided(&self, analysis: &Analysis) -> usize {
+        let has_direction = |row: &&ComparisonRow| {
+            row.low_percent.is_some_and(|it| it > 0.0)
+                || row.high_percent.is_some_and(|it| it < 0.0)
+        };
+        let open = self.compared(analysis).filter(has_direction);
+        open.filter(|row| self.of_comparison(analysis, row) == Objective::Open).count()
     }
 
     fn own(&self, figure: Figure, row: &ResultRow, analysis: &Analysis) -> ObjectiveRow {
@@ -116,6 +157,7 @@ impl Gate {
         };
         let measured = is_measured(analysis, &row.arm, &row.phase);
         let objective = match value {
+            _ if sits_out(analysis, &row.arm, &row.phase) => Objective::Skipped,
             _ if !measured => Objective::Broken,
             None => Objective::Open,
             Some(value) if self.relation.holds(value, self.limit) => Objective::Kept,
@@ -140,20 +182,33 @@ impl Gate {
         self.row(&row.arm, &row.phase, objective, &format!("{about}: {found}"))
     }
 
-    /// Kept where the whole interval is, broken where none of it is.
     fn against_the_baseline(&self, analysis: &Analysis) -> Vec<ObjectiveRow> {
-        let rows = analysis.comparisons.iter();
-        let rows = rows.filter(|row| !row.is_aa && row.metric == Metric::Throughput);
-        let row = |row: &crate::analysis::types::ComparisonRow| {
-            let objective = match (row.low_percent, row.high_percent) {
-                _ if !is_measured(analysis, &row.arm, &row.phase) => Objective::Broken,
-                (_, Some(high)) if self.relation.holds(high, self.limit) => Objective::Kept,
-                (Some(low), _) if !self.relation.holds(low, self.limit) => Objective::Broken,
-                _ => Objective::Open,
-            };
-            self.row(&row.arm, &row.phase, objective, &format!("{}: {}", row.phase, row.sentence))
+        let row = |row: &ComparisonRow| {
+            let found = format!("{}: {}", row.phase, row.sentence);
+            self.row(&row.arm, &row.phase, self.of_comparison(analysis, row), &found)
         };
-        rows.map(row).collect()
+        self.compared(analysis).map(row).collect()
+    }
+
+    /// The comparisons that it is about.
+    fn compared<'a>(&self, analysis: &'a Analysis) -> impl Iterator<Item = &'a ComparisonRow> {
+        let compares = self.compares();
+        let rows = analysis.comparisons.iter();
+        rows.filter(move |row| compares && !row.is_aa && row.metric == Metric::Throughput)
+    }
+
+    /// Kept where the whole interval is, broken where none of it is. No result keeps nothing, but
+    /// for an arm that cannot do the phase.
+    fn of_comparison(&self, analysis: &Analysis, row: &ComparisonRow) -> Objective {
+        let both = [row.baseline.as_str(), row.arm.as_str()];
+        match (row.low_percent, row.high_percent) {
+            _ if both.iter().any(|arm| sits_out(analysis, arm, &row.phase)) => Objective::Skipped,
+            _ if !is_measured(analysis, &row.arm, &row.phase) => Objective::Broken,
+            _ if row.verdict == Verdict::NotComparable => Objective::Broken,
+            (_, Some(high)) if self.relation.holds(high, self.limit) => Objective::Kept,
+            (Some(low), _) if !self.relation.holds(low, self.limit) => Objective::Broken,
+            _ => Objective::Open,
+        }
     }
 
     fn row(&self, arm: &str, phase: &str, objective: Objective, found: &str) -> ObjectiveRow {
@@ -161,6 +216,7 @@ impl Gate {
             Objective::Kept => "kept",
             Objective::Broken => "BROKEN",
             Objective::Open => "not shown either way",
+            Objective::Skipped => "left out",
         };
         ObjectiveRow {
             gate: self.text.clone(),
@@ -172,12 +228,13 @@ impl Gate {
     }
 }
 
-/// By all operations of the phase: a mix may draw one of them never. An arm that cannot do the
-/// phase breaks nothing.
+/// By all operations of the phase: a mix may draw one of them never.
 fn is_measured(analysis: &Analysis, arm: &str, phase: &str) -> bool {
-    if analysis.arms.iter().any(|it| it.id == arm && it.not_measured.contains_key(phase)) {
-        return true;
-    }
     let mut own = analysis.results.iter().filter(|row| row.arm == arm && row.phase == phase);
     own.any(|row| row.operations > 0)
+}
+
+/// An arm that cannot do a phase breaks no gate.
+fn sits_out(analysis: &Analysis, arm: &str, phase: &str) -> bool {
+    analysis.arms.iter().any(|it| it.id == arm && it.not_measured.contains_key(phase))
 }

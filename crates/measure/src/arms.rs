@@ -194,6 +194,7 @@ pub fn choose<'a>(
             adapter: manifest.name.clone(),
             reason: missing.reason,
             hint: missing.hint,
+            unasked: true,
         })
         .collect();
     for it in &unavailable {

@@ -21,7 +21,7 @@ use adapter::manifest::Manifest;
 use adapter::messages::Capabilities;
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
-use base::error::{Error, Result};
+use base::error::{Error, Exit, Result};
 use base::say;
 use record::records::Unavailable;
 use workload::plan::Plan;
@@ -117,12 +117,16 @@ pub struct How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     All,
-    /// Two, or the only one: less is no comparison.
+    /// Two, or the only one: less is no comparison. Of searches and studies.
     Compared,
+    /// One at least, of those that were named: it is measured alone.
+    Alone,
+    /// One at least, of all that the machine can run.
     One,
 }
 
 impl Wanted {
+    /// Of searches and studies.
     pub fn of(by_name: bool) -> Self {
         if by_name { Self::Compared } else { Self::One }
     }
@@ -131,7 +135,7 @@ impl Wanted {
         let least = match self {
             Self::All => asked,
             Self::Compared => asked.min(2),
-            Self::One => 1,
+            Self::Alone | Self::One => 1,
         };
         left >= least
     }
@@ -155,12 +159,19 @@ impl Wanted {
             }
             return Err(lost.remove(0).1);
         }
+        if let [(id, _)] = left
+            && !lost.is_empty()
+        {
+            tell(&format!("{id} is measured alone: nothing else is left to compare it with"));
+        }
         let first_lost = lost.first().is_some_and(|(place, _)| *place == 0);
         let mut unavailable = Vec::new();
         for (place, error) in lost {
             tell(&format!("{}: left out, {error}", asked[place]));
+            let unasked = self == Self::One && error.exit == Exit::Environment;
             let Error { message: reason, hint, .. } = error;
-            unavailable.push(Unavailable { adapter: asked[place].to_owned(), reason, hint });
+            let adapter = asked[place].to_owned();
+            unavailable.push(Unavailable { adapter, reason, hint, unasked });
         }
         if first_lost {
             tell(&format!("the baseline is {}", left[0].0));

@@ -30,7 +30,8 @@ use tap::recording;
 
 impl Runner {
     /// Makes rounds until a look decides or the last one is made. The analysis judges the folder by
-    /// the same functions. Experiments side by side alternate by their token.
+    /// the same functions. Experiments side by side alternate by their token, and each looks when
+    /// the others have come as far: rounds have to count on all servers.
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
@@ -48,16 +49,16 @@ impl Runner {
                     self.progress.extend(round.max(look.rounds + more));
                 }
             }
-            if step == Step::Look && self.look(round, look)? == NextStep::Stop {
-                return Ok(());
-            }
-            let round = round + 1;
-            if round > self.finished + 1 {
+            if round > self.finished {
                 self.progress.pause();
                 token.pass().await;
                 self.progress.resume();
-                self.stop.check()?;
             }
+            if step == Step::Look && self.look(round, look)? == NextStep::Stop {
+                return Ok(());
+            }
+            self.stop.check()?;
+            let round = round + 1;
             self.progress.round(round);
             // Each round has its own randomness, so that a round made again is the same.
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
@@ -69,7 +70,11 @@ impl Runner {
             }
             let baseline_lost = self.configurations[0].losses.len() >= LOST_ROUNDS_MAX;
             if baseline_lost && self.experiment.study.is_none() {
-                // Without its baseline nothing can be compared.
+                let base = &self.experiment.arms[0].id;
+                self.progress.note(&format!(
+                    "no further rounds: the baseline {base} is lost, and without it nothing can be \
+                     compared; {round} rounds of the others are kept"
+                ));
                 return Ok(());
             }
         }
@@ -82,13 +87,10 @@ impl Runner {
             return Ok(NextStep::Stop);
         }
         let deciding = (self.judge.deciding)(&self.folder, &self.experiment)?;
-        let next = self.experiment.settings.looks.after(look, &deciding);
+        let next = self.experiment.settings.looks.after(look, round, &deciding);
         if let NextStep::ContinueTo(rounds) = next {
-            let open = deciding.iter().filter(|it| !it.settled()).count();
-            self.progress.note(&format!(
-                "look after {round} rounds: {open} of {} comparisons open; on to {rounds}",
-                deciding.len()
-            ));
+            let words = deciding.words();
+            self.progress.note(&format!("look after {round} rounds: {words}; on to {rounds}"));
             self.progress.extend(rounds);
         }
         Ok(next)

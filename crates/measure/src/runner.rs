@@ -25,8 +25,7 @@ use record::machine::Reading;
 use record::records::{Arm, Experiment, Limits, MachineNoise, Run};
 use server::Place;
 use server::uri::with_arm_options;
-use stats::compare::Comparison;
-use stats::looks::Standing;
+use stats::looks::{Deciding, Standing};
 use workload::plan::Plan;
 
 /// An arm lost in so many rounds in a row is started no more: each loss may cost a minute of
@@ -78,8 +77,8 @@ pub struct Runner {
 #[derive(Clone, Copy)]
 pub struct Judge {
     pub standing: fn(&Folder, &Experiment) -> Result<Standing>,
-    /// The comparisons that decide whether more rounds are needed.
-    pub deciding: fn(&Folder, &Experiment) -> Result<Vec<Comparison>>,
+    /// What decides whether more rounds are needed.
+    pub deciding: fn(&Folder, &Experiment) -> Result<Deciding>,
 }
 
 pub struct ArmConfiguration {

@@ -17,7 +17,7 @@ pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, ServerOptions, Study};
 pub use crate::seen::Seen;
 pub use crate::server_kind::ServerKind;
-pub use crate::settings::{Blocks, PhaseInterleave, Settings, SizedBy};
+pub use crate::settings::{Blocks, GateUnclear, PhaseInterleave, Settings, SizedBy};
 pub use crate::wire::{Link, Tap, TapCommand};
 use workload::plan::Plan;
 
@@ -195,6 +195,9 @@ pub struct Unavailable {
     pub reason: String,
     /// One thing to do.
     pub hint: String,
+    /// Nobody named it, and the machine lacks what it needs: the default is all that can run here.
+    #[serde(default)]
+    pub unasked: bool,
 }
 
 /// The server measured against.

@@ -25,10 +25,19 @@ pub struct Servers {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// As `--server` takes it.
+    /// As `--server` takes it; `#2` behind a server that was named before.
     pub server: String,
     /// Name of its experiment folder.
     pub folder: String,
+}
+
+impl Part {
+    /// As `--server` takes it.
+    pub fn words(&self) -> &str {
+        let numbered = self.server.rsplit_once('#');
+        let numbered = numbered.filter(|(_, number)| number.parse::<u32>().is_ok());
+        numbered.map_or(&self.server, |(words, _)| words)
+    }
 }
 
 /// The experiment of one server.
@@ -40,8 +49,16 @@ pub struct Made {
 
 impl Servers {
     pub fn new(servers: &[String]) -> Self {
-        let part = |server: &String| Part { server: server.clone(), folder: plain_name(server) };
-        Self { schema_version: SCHEMA_VERSION, servers: servers.iter().map(part).collect() }
+        let mut parts: Vec<Part> = Vec::new();
+        for server in servers {
+            let is_free = |part: &Part| parts.iter().all(|it| it.folder != part.folder);
+            let named = |number: u32| {
+                let server = if number > 1 { format!("{server}#{number}") } else { server.clone() };
+                Part { folder: plain_name(&server), server }
+            };
+            parts.push((1..).map(named).find(is_free).expect("some number is free"));
+        }
+        Self { schema_version: SCHEMA_VERSION, servers: parts }
     }
 
     /// Makes the folder. Refuses one that is there and not empty.
@@ -129,6 +146,16 @@ mod tests {
             let error = Servers::read(path.path()).expect_err(folder);
             assert!(error.message.contains("no name of ours"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_server_that_is_named_twice_has_a_number_and_a_folder_of_its_own() {
+        let twice = ["absorber", "absorber", "a#b", "absorber"].map(str::to_owned);
+        let parts = Servers::new(&twice).servers;
+        let names: Vec<_> = parts.iter().map(|it| (it.server.as_str(), &*it.folder)).collect();
+        let numbered = [("absorber#2", "absorber-2"), ("a#b", "a-b"), ("absorber#3", "absorber-3")];
+        assert_eq!(names, [&[("absorber", "absorber")], &numbered[..]].concat());
+        assert!(parts.iter().map(Part::words).eq(twice.iter().map(String::as_str)));
     }
 
     #[test]

@@ -27,12 +27,25 @@ pub struct Settings {
     /// `--gate`: figures that the experiment has to keep, as they were written.
     #[serde(default)]
     pub gates: Vec<String>,
+    /// `--gate-unclear`: what a gate counts as that is not shown either way; None: neither.
+    #[serde(default)]
+    pub gate_unclear: Option<GateUnclear>,
     /// Whether cores may be kept awake during turns.
     #[serde(default)]
     pub keep_awake: bool,
     /// None: all arms of a round live at once, or each by itself.
     #[serde(default)]
     pub blocks: Option<Blocks>,
+}
+
+/// What a gate counts as that is not shown either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateUnclear {
+    /// Broken.
+    Fail,
+    /// Kept.
+    Pass,
 }
 
 /// How the arms of a round share the machine in one phase.

@@ -48,6 +48,8 @@ struct Found<'a> {
     verdict: &'static str,
     /// Its sentence is worth a line.
     is_told: bool,
+    /// Its sentence names the arm.
+    is_named: bool,
     sentence: &'a str,
     change: Option<String>,
 }
@@ -65,6 +67,7 @@ fn lists(analysis: &ServersAnalysis) -> Vec<(String, Vec<String>)> {
         label: label(row.metric, &row.phase, &row.operation),
         verdict: row.verdict.word(),
         is_told: row.verdict == AcrossVerdict::Differs,
+        is_named: row.verdict != AcrossVerdict::NotComparable && row.level.is_some(),
         sentence: &row.sentence,
         change: figures::change(row.estimate_percent, row.low_percent, row.high_percent),
     });
@@ -75,6 +78,7 @@ fn lists(analysis: &ServersAnalysis) -> Vec<(String, Vec<String>)> {
         label: label(row.metric, &row.phase, &row.operation),
         verdict: row.verdict.word(),
         is_told: matches!(row.verdict, Verdict::Slower | Verdict::Faster) && !row.direction_only,
+        is_named: row.verdict.names_arms(row.direction_only),
         sentence: &row.sentence,
         change: figures::change(row.estimate_percent, row.low_percent, row.high_percent),
     });
@@ -101,7 +105,7 @@ fn lines(found: &[Found<'_>]) -> Vec<String> {
     let (told, others): (Vec<_>, Vec<_>) = found.iter().partition(is_told);
     let sentence = |it: &Found<'_>| {
         let sentence = clean(it.sentence);
-        if sentence.contains(it.arm) { sentence } else { format!("{}: {sentence}", clean(it.arm)) }
+        if it.is_named { sentence } else { format!("{}: {sentence}", clean(it.arm)) }
     };
     let mut lines: Vec<String> = told.into_iter().map(sentence).collect();
     let others: Vec<String> = others.into_iter().map(short).collect();

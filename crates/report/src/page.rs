@@ -200,8 +200,9 @@ fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
         None => (word, text),
     };
     let label = view::label_of(analysis, &comparison.arm);
+    let is_named = comparison.verdict.names_arms(comparison.direction_only);
     Sentence {
-        arm: if rest.contains(&label) { String::new() } else { label },
+        arm: if is_named { String::new() } else { label },
         hue: view::hue(&comparison.arm),
         is_aa: comparison.is_aa,
         verdict: comparison.verdict,

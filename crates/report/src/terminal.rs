@@ -196,7 +196,7 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
     let comparison = verdict.comparison;
     let label = view::label_of(analysis, &comparison.arm);
     let mut text = clean(&comparison.sentence);
-    if !text.contains(&label) {
+    if !comparison.verdict.names_arms(comparison.direction_only) {
         text = format!("{label}: {text}");
     }
     // The verdict's word carries the colour, unless the whole line is dimmed.

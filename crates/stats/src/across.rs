@@ -135,7 +135,8 @@ impl Across {
         let interval = (self.estimate_percent, self.low_percent, self.high_percent, self.level);
         let (Some(estimate), Some(low), Some(high), Some(achieved)) = interval else {
             let needed = rounds_for_an_interval(alpha);
-            self.sentence = wording::too_few_sentence(self.rounds, needed, alpha);
+            let made = on.map(|it| it.ratios.len()).into_iter().min().unwrap_or(0);
+            self.sentence = wording::too_few_sentence((self.rounds, made), needed, alpha);
             return;
         };
         let (delta, floor) = (self.threshold_percent, self.floor_percent);

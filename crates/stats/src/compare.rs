@@ -40,6 +40,8 @@ pub struct Rules<'a> {
     pub busy: Option<&'a str>,
     /// The same comparison by other ways: SAME needs their agreement.
     pub witnesses: &'a [Witness],
+    /// Conditions in which the arms differ by wish: the sentence names them behind B.
+    pub conditions: Option<&'a str>,
 }
 
 /// The comparison made in another way, in which another bias would show.
@@ -53,7 +55,7 @@ pub struct Witness {
 
 impl Rules<'_> {
     pub fn new(alpha: f64, threshold: ThresholdParts) -> Self {
-        Self { alpha, threshold, bias: None, busy: None, witnesses: &[] }
+        Self { alpha, threshold, bias: None, busy: None, witnesses: &[], conditions: None }
     }
 }
 
@@ -116,6 +118,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Too few rounds are left of those made for an interval.
+    pub fn is_short(&self) -> bool {
+        self.verdict == Verdict::Inconclusive && self.level.is_none()
+    }
+
     /// True when further rounds are pointless: every verdict but INCONCLUSIVE and direction only.
     pub fn settled(&self) -> bool {
         self.verdict != Verdict::Inconclusive && !self.direction_only
@@ -152,7 +159,13 @@ pub fn compare(
     if let Some(interval) = &interval {
         comparison.fill(interval, rules.bias.map_or(0.0, |bias| bias.size), &kept);
     }
-    comparison.judge(quantity, arms, rules);
+    let named = rules.conditions.map(|it| format!("{} ({it})", arms.name_b));
+    let name_b = named.as_deref().unwrap_or(arms.name_b);
+    comparison.judge(quantity, &Arms { name_b, ..*arms }, rules);
+    let is_named = comparison.verdict.names_arms(comparison.direction_only);
+    if let Some(conditions) = rules.conditions.filter(|_| !is_named) {
+        wording::append(&mut comparison.sentence, &format!("({conditions})"));
+    }
     if let Some(busy) = rules.busy {
         wording::append(&mut comparison.sentence, &format!("on a busy machine ({busy})"));
     }
@@ -228,7 +241,8 @@ impl Comparison {
         let Some(finding) = self.finding(quantity, arms) else {
             let needed = rounds_for_an_interval(rules.alpha);
             self.rounds_needed = needed.checked_sub(self.rounds).map(|more| more as u32);
-            self.sentence = wording::too_few_sentence(self.rounds, needed, rules.alpha);
+            let made = self.rounds + self.rounds_lost;
+            self.sentence = wording::too_few_sentence((self.rounds, made), needed, rules.alpha);
             return;
         };
         let (low, high) = (finding.low_percent, finding.high_percent);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::compare::rounds_for_an_interval;
 use super::descriptive::median;
 use figures::fixed;
 
@@ -64,10 +65,12 @@ pub fn step(disturbed: &[bool], planned: u32) -> Step {
 }
 
 /// Whether the undisturbed rounds are compared, or all: at least 80 % of the planned rounds must be
-/// undisturbed. Of an interrupted experiment, those made count as planned.
-pub fn only_quiet(disturbed: &[bool], planned: u32) -> bool {
-    let wanted = disturbed.len().min(planned as usize);
-    5 * count_quiet(disturbed) >= 4 * wanted
+/// undisturbed, and they must give an interval where all rounds do. Of an interrupted experiment,
+/// those made count as planned.
+pub fn only_quiet(disturbed: &[bool], planned: u32, alpha: f64) -> bool {
+    let (made, quiet) = (disturbed.len(), count_quiet(disturbed));
+    let needed = rounds_for_an_interval(alpha);
+    5 * quiet >= 4 * made.min(planned as usize) && (quiet >= needed || made < needed)
 }
 
 fn count_quiet(disturbed: &[bool]) -> usize {

@@ -25,6 +25,8 @@ pub struct Entrant<'a> {
     pub wrong: Vec<String>,
     /// Reason for its lost rounds, if some were.
     pub lost_because: Option<String>,
+    /// Conditions in which it differs from the baseline by wish.
+    pub conditions: Option<String>,
 }
 
 /// One figure that is compared: its values by arm and compared round, None where a run is void.
@@ -195,6 +197,7 @@ fn one(
         threshold: if other.is_aa { parts.for_same_version() } else { parts },
         bias: bias::largest(biases),
         busy: terms.busy,
+        conditions: other.conditions.as_deref(),
     };
     let mut wrong = other.wrong.clone();
     let lost = a.iter().zip(b).filter(|(a, b)| a.is_none() || b.is_none()).count();

@@ -31,4 +31,14 @@ impl Verdict {
             Self::NotComparable => "NOT COMPARABLE",
         }
     }
+
+    /// Whether the sentence of the verdict names both arms, and so the one that it is about.
+    /// Rejected: to look for an arm's name in the text, for the name of another arm may begin so.
+    pub fn names_arms(self, direction_only: bool) -> bool {
+        match self {
+            Self::Slower | Self::Faster => !direction_only,
+            Self::Same => true,
+            Self::Inconclusive | Self::NotComparable => false,
+        }
+    }
 }

@@ -39,8 +39,12 @@ impl Finding<'_> {
             "{}: {} {} ({} CI {} to {} %{aside}, {}, threshold {} %).",
             verdict.word(),
             self.name_b,
-            claim(self.quantity, slower, &fixed(self.estimate_percent.abs(), decimals))
-                .replace("{A}", self.name_a),
+            claim(
+                self.quantity,
+                slower,
+                &fixed(self.estimate_percent.abs(), decimals),
+                self.name_a
+            ),
             level(self.level),
             fixed(sizes[0].min(sizes[1]), decimals),
             fixed(sizes[0].max(sizes[1]), decimals),
@@ -129,12 +133,17 @@ pub fn not_comparable_sentence(reasons: &[String]) -> String {
     format!("NOT COMPARABLE: {}.", reasons.join("; "))
 }
 
-/// Too few rounds for any interval; section 3.5 has no template for it.
-pub fn too_few_sentence(rounds_kept: usize, needed: usize, alpha: f64) -> String {
+/// Too few rounds for any interval; section 3.5 has no template for it. Of the rounds `made` some
+/// may be lost.
+pub fn too_few_sentence((kept, made): (usize, usize), needed: usize, alpha: f64) -> String {
+    let lost = match made - kept {
+        0 => String::new(),
+        lost => format!(" ({lost} of {made} rounds lost)"),
+    };
     format!(
-        "INCONCLUSIVE: {} {} no {} interval; at least {needed} needed.",
-        rounds(rounds_kept),
-        if rounds_kept == 1 { "gives" } else { "give" },
+        "INCONCLUSIVE: {} {} no {} interval; at least {needed} needed{lost}.",
+        rounds(kept),
+        if kept == 1 { "gives" } else { "give" },
         level(1.0 - alpha)
     )
 }
@@ -152,32 +161,32 @@ fn rounds(count: usize) -> String {
     if count == 1 { "1 paired round".to_owned() } else { format!("{count} paired rounds") }
 }
 
-/// The verb phrase; `{A}` stands for the base arm's name.
+/// The verb phrase; `base` is the base arm's name.
 ///
 /// Only throughput keeps the template's "takes ... longer per op". It would be false of a
 /// percentile, of CPU time or of bytes, so those name the quantity.
-fn claim(quantity: Quantity, more: bool, percent: &str) -> String {
+fn claim(quantity: Quantity, more: bool, percent: &str, base: &str) -> String {
     let longer = if more { "longer" } else { "less time" };
     let comparative = if more { "more" } else { "less" };
-    let at = |name: &str| format!("takes {percent} % {longer} per op at {name} than {{A}}");
+    let at = |name: &str| format!("takes {percent} % {longer} per op at {name} than {base}");
     match quantity {
-        Quantity::Throughput => format!("takes {percent} % {longer} per op than {{A}}"),
+        Quantity::Throughput => format!("takes {percent} % {longer} per op than {base}"),
         Quantity::P50 => at("p50"),
         Quantity::P90 => at("p90"),
         Quantity::P99 => at("p99"),
         Quantity::P999 => at("p99.9"),
         Quantity::CpuPerOperation => {
-            format!("uses {percent} % {comparative} CPU time per op than {{A}}")
+            format!("uses {percent} % {comparative} CPU time per op than {base}")
         }
         Quantity::AllocatedBytes => {
-            format!("allocates {percent} % {comparative} bytes per op than {{A}}")
+            format!("allocates {percent} % {comparative} bytes per op than {base}")
         }
         Quantity::WireBytes => {
-            format!("moves {percent} % {comparative} bytes per op on the wire than {{A}}")
+            format!("moves {percent} % {comparative} bytes per op on the wire than {base}")
         }
         Quantity::PeakMemory => {
-            format!("takes {percent} % {comparative} memory at its peak than {{A}}")
+            format!("takes {percent} % {comparative} memory at its peak than {base}")
         }
-        Quantity::Other { .. } => format!("costs {percent} % {comparative} per op than {{A}}"),
+        Quantity::Other { .. } => format!("costs {percent} % {comparative} per op than {base}"),
     }
 }

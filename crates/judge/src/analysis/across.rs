@@ -10,7 +10,9 @@ use crate::analysis::own::NOT_JUDGED;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use crate::{Outcome, analyse};
 use base::error::Result;
-use record::servers::Made;
+use record::folder::Folder;
+use record::records::Run;
+use record::servers::{Made, Servers};
 use stats::across::{AcrossVerdict, OnServer, across};
 use stats::judge::Measure;
 use stats::ratio::log_ratios;
@@ -76,25 +78,65 @@ pub struct DifferenceRow {
 
 /// Analyses each experiment, and holds the others against the first.
 pub fn servers(folder: String, made: &[Made]) -> Result<ServersAnalysis> {
-    let mut all = Vec::new();
-    for it in made {
-        let Outcome { analysis, .. } = analyse(&it.folder, &it.experiment)?;
-        all.push((it, analysis, it.folder.runs()?));
-    }
-    let (mut differences, mut against_itself) = (Vec::new(), Vec::new());
-    if let Some((first, later)) = all.split_first() {
-        let first = Side::new(first);
-        for other in later {
-            let other = Side::new(other);
-            differences.extend(first.against(&other));
-            against_itself.extend(itself([&first, &other]));
-        }
-    }
+    let all = judged(made)?;
+    let (differences, itself) = between(&all);
     let servers = all
         .into_iter()
         .map(|(made, analysis, _)| ServerAnalysis { server: made.server.clone(), analysis });
     let servers = servers.collect();
-    Ok(ServersAnalysis { schema_version: 1, folder, servers, differences, itself: against_itself })
+    Ok(ServersAnalysis { schema_version: 1, folder, servers, differences, itself })
+}
+
+/// How many comparisons of throughput between servers have too few pairs of rounds for an interval,
+/// after the first `rounds` of the experiment in `folder`. Servers that have made fewer have ended,
+/// and the rounds that others have made beyond them are left out: so all servers find the same.
+pub fn pairs_short(folder: &Folder, rounds: u32) -> Result<usize> {
+    let parent = folder.path().parent().filter(|it| !it.as_os_str().is_empty());
+    let Some(parent) = parent else { return Ok(0) };
+    let Some(record) = Servers::read(parent)? else { return Ok(0) };
+    let made = record.made(parent)?;
+    if made.iter().all(|it| it.folder.path() != folder.path()) {
+        return Ok(0);
+    }
+    let mut all = judged(&made)?;
+    all.retain(|(_, analysis, _)| analysis.rounds >= rounds);
+    all.iter_mut().for_each(|(_, _, runs)| runs.retain(|run| run.round <= rounds));
+    let (differences, itself) = between(&all);
+    let differences = differences.iter().filter(|row| {
+        row.metric == Metric::Throughput
+            && row.verdict == AcrossVerdict::Inconclusive
+            && row.level.is_none()
+    });
+    let itself = itself.iter().filter(|row| {
+        row.metric == Metric::Throughput
+            && row.verdict == Verdict::Inconclusive
+            && row.level.is_none()
+    });
+    Ok(differences.count() + itself.count())
+}
+
+/// The experiment of one server, its analysis and its runs.
+type OfServer<'a> = (&'a Made, Analysis, Vec<Run>);
+
+fn judged(made: &[Made]) -> Result<Vec<OfServer<'_>>> {
+    let judged = made.iter().map(|it| {
+        let Outcome { analysis, .. } = analyse(&it.folder, &it.experiment)?;
+        Ok((it, analysis, it.folder.runs()?))
+    });
+    judged.collect()
+}
+
+/// The others against the first: differences of arms, and each arm against itself.
+fn between(all: &[OfServer<'_>]) -> (Vec<DifferenceRow>, Vec<ItselfRow>) {
+    let (mut differences, mut against_itself) = (Vec::new(), Vec::new());
+    let mut sides = all.iter().map(Side::new);
+    if let Some(first) = sides.next() {
+        for other in sides {
+            differences.extend(first.against(&other));
+            against_itself.extend(itself([&first, &other]));
+        }
+    }
+    (differences, against_itself)
 }
 
 impl Side<'_> {

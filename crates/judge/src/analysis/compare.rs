@@ -239,6 +239,7 @@ impl PhaseComparison<'_> {
             timer_cost_ns: self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0,
             wrong: gates::failures(&[self.conditions(arm).gate()]),
             lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
+            conditions: self.conditions(arm).axis(),
         }
     }
 
@@ -266,18 +267,13 @@ impl PhaseComparison<'_> {
         Timed { rounds: self.rounds, phase: self.phase, arms }
     }
 
-    /// Takes back a verdict that timers forbid. Names the conditions that differ by wish: behind
-    /// the arm's name, else at the end. Says it where the order was fixed.
+    /// Takes back a verdict that timers forbid. Says it where the order was fixed.
     fn finish(&self, judged: &mut Judged, figure: &Figure) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
-        self.timed(arm).hold_back(found, figure.metric, &figure.value);
-        if let Some(axis) = self.conditions(arm).axis() {
-            if found.sentence.contains(&arm.id) {
-                let named = format!("{} ({axis})", arm.id);
-                found.sentence = found.sentence.replacen(&arm.id, &named, 1);
-            } else {
-                wording::append(&mut found.sentence, &format!("({axis})"));
-            }
+        if self.timed(arm).holds_back(found, figure.metric, &figure.value)
+            && let Some(axis) = self.conditions(arm).axis()
+        {
+            wording::append(&mut found.sentence, &format!("({axis})"));
         }
         self.experiment.settings.order.remark(&mut found.sentence);
     }

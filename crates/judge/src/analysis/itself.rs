@@ -1,7 +1,7 @@
 //! An arm on one server against the same arm on another: rounds that follow each other (methodology
 //! 3.7).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,7 @@ impl Pair<'_> {
     ) -> Comparison {
         let [from, to] = self.sides;
         let rounds = self.sides.map(|it| it.rounds.compared());
+        let all: BTreeSet<&u32> = rounds.into_iter().flatten().collect();
         let (a, b) = neighbours(rounds, values);
         let name_a = format!("on {}", from.server);
         let name_b = format!("{} on {}", arms[0].id, to.server);
@@ -125,6 +126,12 @@ impl Pair<'_> {
         };
         let both = Arms { name_a: &name_a, name_b: &name_b, a: &a, b: &b };
         let mut found = compare(&measure.name, measure.quantity, &both, &rules, &[]);
+        let on_one_alone = all.len() - a.len();
+        if found.is_short() && on_one_alone > 0 {
+            let count = all.len();
+            let why = format!("({on_one_alone} of {count} rounds count on one server alone)");
+            append(&mut found.sentence, &why);
+        }
         let [one, other] = self.sides.map(|it| it.experiment.server.topology.as_str());
         let differ = differences([(arms[0], one), (arms[1], other)], self.phase).into_iter();
         for (name, [a, b]) in differ.filter(|(name, _)| name != SERVER_VERSION) {

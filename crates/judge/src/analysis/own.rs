@@ -31,20 +31,21 @@ impl Timed<'_> {
 
     /// Takes back a verdict on response times that would be one on timers. These differ by more
     /// than the response times do, and by more than the threshold.
-    pub fn hold_back(
+    pub fn holds_back(
         &self,
         found: &mut Comparison,
         metric: Metric,
         value: impl Fn(&PhaseRun) -> Option<f64>,
-    ) {
+    ) -> bool {
         if found.verdict == Verdict::NotComparable {
-            return;
+            return false;
         }
         let late = |run: &PhaseRun| quantile(&run.open_loop.as_ref()?.own_lag?, metric);
         let us = |run: &PhaseRun| Some(value(run)? / 1e3);
-        let (Some(late), Some(values)) = (self.each(late), self.each(us)) else { return };
+        let (Some(late), Some(values)) = (self.each(late), self.each(us)) else { return false };
         let (timers, arms) = ((late[1] - late[0]).abs(), (values[1] - values[0]).abs());
-        if timers > arms && timers > values[0] * found.threshold_percent / 100.0 {
+        let is_theirs = timers > arms && timers > values[0] * found.threshold_percent / 100.0;
+        if is_theirs {
             found.verdict = Verdict::Inconclusive;
             found.direction_only = false;
             found.sentence = format!(
@@ -55,6 +56,7 @@ impl Timed<'_> {
                 time(arms)
             );
         }
+        is_theirs
     }
 
     /// Making documents costs throughput and no service time. Says so where the arms' difference is

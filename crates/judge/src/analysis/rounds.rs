@@ -39,7 +39,7 @@ impl<'a> Rounds<'a> {
         let around = around(&by_key, &numbers);
         let disturbed: Vec<bool> = around.iter().map(|it| judged && it.is_disturbed()).collect();
         let (look, step) = experiment.settings.looks.standing(&disturbed);
-        let only_quiet = disturbed::only_quiet(&disturbed, look.rounds);
+        let only_quiet = disturbed::only_quiet(&disturbed, look.rounds, look.alpha);
         let rounds = numbers.iter().zip(&disturbed);
         let compared = rounds.filter(|(_, disturbed)| !(only_quiet && **disturbed));
         Self {

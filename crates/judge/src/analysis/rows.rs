@@ -40,6 +40,17 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     experiment.arms.iter().map(summary).collect()
 }
 
+/// That one arm is left of those that were asked for.
+pub fn alone(experiment: &Experiment) -> Option<String> {
+    let mut own = experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
+    let (Some(arm), None) = (own.next(), own.next()) else { return None };
+    let lost: Vec<&str> = experiment.unavailable.iter().map(|it| it.adapter.as_str()).collect();
+    (!lost.is_empty()).then(|| {
+        let (id, lost) = (&arm.id, lost.join(", "));
+        format!("{id} is measured alone, and compared with its copy: {lost} could not be measured")
+    })
+}
+
 /// A row for each arm that died of memory.
 pub fn deaths(experiment: &Experiment, runs: &[Run]) -> Vec<DeathRow> {
     let row = |arm: &record::records::Arm| {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use record::records::{Death, Ended, Machine, Seen, Server, Unavailable};
+use record::records::{Death, Ended, GateUnclear, Machine, Seen, Server, Unavailable};
 use stats::gates::Gate;
 use stats::order::Order;
 use stats::threshold::Interleave;
@@ -65,6 +65,9 @@ pub struct Analysis {
     /// The gates that were asked for (`--gate`), by arm and phase.
     #[serde(default)]
     pub objectives: Vec<ObjectiveRow>,
+    /// What one of them counts as that is not shown either way; None: neither kept nor broken.
+    #[serde(default)]
+    pub gate_unclear: Option<GateUnclear>,
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
@@ -77,11 +80,6 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// A gate that was asked for is broken. Exit code 1.
-    pub fn breaks_a_gate(&self) -> bool {
-        self.objectives.iter().any(|row| row.objective == Objective::Broken)
-    }
-
     /// True where no round is finished, or each comparison asked for is void. For one driver alone
     /// that is the A/A comparison. Exit code 6. A death of memory is an answer.
     pub fn nothing_comparable(&self) -> bool {
@@ -453,8 +451,10 @@ pub enum Objective {
     Kept,
     /// Exit code 1.
     Broken,
-    /// The interval holds the limit, or there are too few samples.
+    /// The interval holds the limit, or there are too few samples. Exit code 125.
     Open,
+    /// An arm that cannot do the phase, or that nobody named and this machine cannot run.
+    Skipped,
 }
 
 /// Movement from the first to the second half of a phase (gate G5). With turns it is that of the

@@ -22,7 +22,8 @@ pub fn analyse(experiment: &Experiment, runs: &[Run]) -> NoiseAnalysis {
         around.entry(run.round).or_insert_with(|| run.machine_noise.around());
     }
     let flags: Vec<bool> = around.values().map(Around::is_disturbed).collect();
-    let only_quiet = disturbed::only_quiet(&flags, experiment.settings.looks.first_rounds());
+    let look = experiment.settings.looks.first();
+    let only_quiet = disturbed::only_quiet(&flags, look.rounds, look.alpha);
     let rounds = around.len() as u32;
     around.retain(|_, it| it.is_disturbed());
     let is_kept = |run: &&Run| !(only_quiet && around.contains_key(&run.round));
