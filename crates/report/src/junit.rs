@@ -39,19 +39,15 @@ fn cases(analysis: &Analysis) -> Vec<Case<'_>> {
 }
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    suite(report.analysis, &report.analysis.id, out)
-}
-
-/// The test cases of one experiment.
-fn suite(analysis: &Analysis, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let analysis = report.analysis;
     let cases = cases(analysis);
     let count =
         |wanted: &[Objective]| cases.iter().filter(|case| wanted.contains(&case.objective)).count();
+    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
         out,
         r#"<testsuite name="mongodyno {}" tests="{}" failures="{}" skipped="{}">"#,
-        escape(name),
+        escape(&analysis.id),
         cases.len(),
         count(&[Objective::Broken]),
         count(&[Objective::Open, Objective::Skipped]),
