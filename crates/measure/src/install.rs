@@ -247,7 +247,7 @@ fn plan_all<'a>(
         }
     }
     let able = planned.iter().flatten().count();
-    if how.wanted == Wanted::Compared && !how.wanted.are_left(able, arms.len()) {
+    if how.wanted != Wanted::One && !how.wanted.are_left(able, arms.len()) {
         // Before minutes of installing the others.
         let error = planned.into_iter().find_map(Result::err);
         return Err(error.expect("one is not able"));
