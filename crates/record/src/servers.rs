@@ -56,7 +56,8 @@ impl Servers {
                 let server = if number > 1 { format!("{server}#{number}") } else { server.clone() };
                 Part { folder: plain_name(&server), server }
             };
-            parts.push((1..).map(named).find(is_free).expect("some number is free"));
+            let mut numbers = (1..).take(servers.len()).map(named);
+            parts.push(numbers.find(is_free).expect("some number is free"));
         }
         Self { schema_version: SCHEMA_VERSION, servers: parts }
     }
