@@ -100,8 +100,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
-    let consumer = was.or_else(|| plan.consumer.clone());
-    let consumer = consumer.filter(|_| reads);
+    let consumer = was.or_else(|| plan.consumer.clone()).filter(|_| reads);
     let consumer = consumer.map(|asked| one(&manifests, &asked, how.offline)).transpose()?;
     let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, &settings)).sum();
     let until_look = round * rounds;

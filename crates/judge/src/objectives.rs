@@ -121,9 +121,12 @@ impl Gate {
         let of_all = |arm: &str, objective, what: &str| {
             self.row(arm, "every phase", objective, &format!("{arm}: {what}"))
         };
-        rows.extend(analysis.unavailable.iter().map(|it| match it.unasked {
-            true => of_all(&it.adapter, Objective::Skipped, &it.reason),
-            false => of_all(&it.adapter, Objective::Broken, NOTHING),
+        rows.extend(analysis.unavailable.iter().map(|lost| {
+            if lost.unasked {
+                of_all(&lost.adapter, Objective::Skipped, &lost.reason)
+            } else {
+                of_all(&lost.adapter, Objective::Broken, NOTHING)
+            }
         }));
         if rows.iter().all(|row| row.objective == Objective::Skipped) {
             let what = if self.compares() { "nothing was compared" } else { NOTHING };

@@ -100,7 +100,9 @@ pub fn pairs_short(folder: &Folder, rounds: u32) -> Result<usize> {
     }
     let mut all = judged(&made)?;
     all.retain(|(_, analysis, _)| analysis.rounds >= rounds);
-    all.iter_mut().for_each(|(_, _, runs)| runs.retain(|run| run.round <= rounds));
+    for (_, _, runs) in &mut all {
+        runs.retain(|run| run.round <= rounds);
+    }
     let (differences, itself) = between(&all);
     let differences = differences.iter().filter(|row| {
         row.metric == Metric::Throughput
