@@ -9,6 +9,7 @@ use crate::commands::settings::asked;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use base::secrets::mask_hosts;
+use base::words::nearest;
 use measure::arms::{self, Arm};
 use measure::resume::Resumed;
 use measure::selection::expand;
@@ -160,10 +161,12 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
     for name in &args.phases {
         if !phases.iter().any(|phase| &phase.name == name) {
             let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
-            return Err(Error::usage(
-                format!("--phase {name}: the workload has no such phase"),
-                format!("it has {}", names.join(", ")),
-            ));
+            let hint = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("name one of {}", names.join(", ")),
+            };
+            let message = format!("--phase {name}: the workload has no such phase");
+            return Err(Error::usage(message, hint));
         }
     }
     if !args.phases.is_empty() {

@@ -194,3 +194,29 @@ fn the_schema_describes_every_key() {
         assert!(text.contains(key), "{key} is not in the schema");
     }
 }
+
+#[test]
+fn a_parameter_in_quotes_is_the_value_itself() {
+    let text = "why: test
+parameters: {number: 5, text: \"5\", word: open, w: 1}
+collections:
+  items:
+    documents: 1
+    document:
+      number: {constant: \"${number}\"}
+      text: {constant: \"${text}\"}
+      word: {constant: \"${word}\"}
+      within: {constant: \"'${number}' or '${number}'\"}
+      none: {constant: null}
+phases:
+  - {operation: insert_one, write_concern: {w: \"${w}\"}, operations: \"${number}\"}
+";
+    let made = build(text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
+    let mut document = made.pools[0].document(0);
+    document.remove("_id");
+    let expected =
+        r#"{ "number": 5, "text": "5", "word": "open", "within": "'5' or '5'", "none": null }"#;
+    assert_eq!(document.to_string(), expected);
+    let concern = made.plan.phases[0].operations[0].write_concern.clone();
+    assert_eq!(concern, Some(serde_json::json!({"w": 1})));
+}

@@ -22,15 +22,34 @@ pub fn shell_quoted(word: &(impl ToString + ?Sized)) -> String {
 }
 
 /// The known word nearest to this one; at most a third of the letters may differ, in either case.
+/// `findone` is `find_one`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    let known = known.into_iter().map(|name| (distance(&lower, &name.to_lowercase()), name));
+    let squeezed = |word: &str| word.replace(['_', '-'], "").to_lowercase();
+    let known = known.into_iter();
+    let known = known.map(|name| (distance(&squeezed(word), &squeezed(name)), name));
     let (distance, name) = known.min()?;
     (distance <= (name.len().max(word.len()) / 3).max(1)).then_some(name)
 }
 
 /// Letters to change; 1 where one word begins with the other (`zipf`, `integer`).
 fn distance(a: &str, b: &str) -> usize {
+    if a == b {
+        return 0;
+    }
     let begins = a.len().min(b.len()) >= 3 && (a.starts_with(b) || b.starts_with(a));
     if begins { 1 } else { strsim::osa_distance(a, b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_word_without_its_underscores_is_the_nearest() {
+        let known = ["find", "find_one", "insert_one"];
+        assert_eq!(nearest("findone", known), Some("find_one"));
+        assert_eq!(nearest("InsertOne", known), Some("insert_one"));
+        assert_eq!(nearest("fin", known), Some("find"));
+        assert_eq!(nearest("aggregate", known), None);
+    }
 }

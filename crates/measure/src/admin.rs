@@ -5,7 +5,7 @@ use base::say;
 use std::time::Duration;
 
 use bson::{Document, RawDocumentBuf, Uuid, doc};
-use mongodb::error::ErrorKind;
+use mongodb::error::{ErrorKind, WriteFailure};
 use mongodb::{Client, Database};
 use tokio::time::{sleep, timeout};
 
@@ -436,10 +436,28 @@ fn refused(error: &mongodb::error::Error) -> Error {
             "these roles are enough: readWriteAnyDatabase, clusterMonitor",
         );
     }
+    // The driver's own words for these quote its types and the user's documents.
+    let written = match error.kind.as_ref() {
+        ErrorKind::InsertMany(refused) => refused
+            .write_errors
+            .as_ref()
+            .and_then(|all| all.first().map(|first| (first.code, first.message.as_str()))),
+        ErrorKind::Write(WriteFailure::WriteError(refused)) => {
+            Some((refused.code, refused.message.as_str()))
+        }
+        _ => None,
+    };
+    if let Some((code, why)) = written {
+        return Error::new(
+            Exit::Unreachable,
+            format!("the server refused a document that was to be loaded (error {code}): {why}"),
+            "change the collection's `document` or `file` so that the server takes it",
+        );
+    }
     Error::new(
         Exit::Unreachable,
         format!("the server refused or lost an administrative command: {}", error.kind),
-        "see the server's log; check the rights of the user in the URI",
+        "read the server's log, and check the rights of the user in the URI",
     )
 }
 

@@ -36,6 +36,13 @@ impl<T: JsonSchema> JsonSchema for At<T> {
     }
 }
 
+/// A value that may be null, which an `Option` would take for a key that is not there.
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
 /// A mapping in the order of the file.
 #[derive(Debug, Clone)]
 pub struct Named<T>(pub Vec<(At<String>, T)>);

@@ -67,7 +67,11 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     }
     let names: Vec<&str> = file.collections.names().collect();
     if file.phases.value.is_empty() {
-        check.wrong(file.phases.place, "a workload without phases", "`phases: [{operation: …}]`");
+        check.wrong(
+            file.phases.place,
+            "the workload has no phases",
+            "add `phases: [{operation: …}]`",
+        );
     }
     let mut phases: Vec<Phase> = Vec::new();
     for given in &file.phases.value {
@@ -80,7 +84,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
         phases.push(made);
     }
     if file.why.value.trim().is_empty() {
-        check.wrong(file.why.place, "`why` is empty", "say what this workload is for");
+        check.wrong(file.why.place, "`why` is empty", "write what this workload is for");
     }
     let uri_options = options(&mut check);
     let name = file.name.as_ref().map_or(&loaded.stem, |name| &name.value).clone();
@@ -120,8 +124,8 @@ fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, bef
     // The name becomes part of file names.
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
     if made.name.is_empty() || made.name.len() > 60 || !made.name.chars().all(fits) {
-        let message = format!("`{}` is no good phase name", made.name);
-        check.wrong(place, message, "letters, digits, `_`, `-` and `.`, at most 60");
+        let message = format!("`{}` cannot be the name of a phase", made.name);
+        check.wrong(place, message, "use letters, digits, `_`, `-` and `.`, at most 60 of them");
     }
 }
 
@@ -161,7 +165,7 @@ fn options(check: &mut Check<'_>) -> BTreeMap<String, String> {
                 "poolsize" | "maxpool" | "pool" => Some("did you mean `maxPoolSize`?".to_owned()),
                 _ => did_you_mean(&squeezed, known()),
             };
-            let message = format!("`{}` is no URI option that a workload sets", name.value);
+            let message = format!("a workload cannot set a URI option `{}`", name.value);
             check.wrong_maybe(name.place, message, hint);
             continue;
         }
@@ -170,7 +174,7 @@ fn options(check: &mut Check<'_>) -> BTreeMap<String, String> {
             Tree::String(word) => word.clone(),
             Tree::Int(number) if *number < 0 => {
                 let message = format!("`{}` cannot be negative", name.value);
-                check.wrong(value.place, message, "0 or more, or `default`");
+                check.wrong(value.place, message, "write 0 or more, or `default`");
                 continue;
             }
             Tree::Int(number) => number.to_string(),
@@ -184,8 +188,8 @@ fn options(check: &mut Check<'_>) -> BTreeMap<String, String> {
                 words.collect::<Vec<_>>().join(",")
             }
             other => {
-                let message = format!("{} cannot stand here", other.kind());
-                check.wrong(value.place, message, "a number, a word or a list of words");
+                let message = format!("{} cannot be here", other.kind());
+                check.wrong(value.place, message, "write a number, a word or a list of words");
                 continue;
             }
         };

@@ -55,8 +55,9 @@ fn check_name(check: &mut Check<'_>, name: &At<String>) {
     check.reserved(text, name.place);
     let bad = text.is_empty() || text.len() > 60 || text.contains(['$', '\0', '/', ' ']);
     if bad || text.starts_with("system.") {
-        let hint = "letters, digits, `_`, `-` and `.`, at most 60, not `system.`";
-        check.wrong(name.place, format!("`{text}` is no good collection name"), hint);
+        let hint =
+            "use letters, digits, `_`, `-` and `.`, at most 60 of them, and not `system.` first";
+        check.wrong(name.place, format!("`{text}` cannot be the name of a collection"), hint);
     }
 }
 
@@ -73,7 +74,11 @@ fn documents(
             (keys.size_bytes.as_ref().map(|at| at.place), "size_bytes"),
         ] {
             if let Some(place) = place {
-                check.wrong(place, format!("`{what}` and `file` exclude each other"), "keep one");
+                check.wrong(
+                    place,
+                    format!("`{what}` and `file` exclude each other"),
+                    "leave one of the two out",
+                );
             }
         }
         let key = keys.key.as_ref().map_or("_id", |key| key.value.as_str());
@@ -86,11 +91,15 @@ fn documents(
         };
     }
     if let Some(key) = &keys.key {
-        check.wrong(key.place, "`key` belongs to `file`", "in `document`, use `value: key`");
+        check.wrong(
+            key.place,
+            "`key` belongs to a collection with `file`",
+            "in `document`, write `value: key`",
+        );
     }
     let Some(document) = &keys.document else {
         let message = format!("collection `{}` has neither `document` nor `file`", name.value);
-        check.wrong(name.place, message, "`document: {number: {type: long, value: key}}`");
+        check.wrong(name.place, message, "add `document: {number: {type: long, value: key}}`");
         return None;
     };
     let before = check.problems.len();
@@ -120,8 +129,12 @@ fn with_id(
     if !layout.stamps.iter().any(by_key) {
         let place = document.value.0.iter().find(|(name, _)| name.value == "_id");
         let place = place.map_or(document.place, |(name, _)| name.place);
-        let hint = "`_id: {type: long, value: key}`, or leave `_id` out for an objectid";
-        check.wrong(place, "an `_id` must be made of the key, or two would be equal", hint);
+        let hint = "write `_id: {type: long, value: key}`, or leave `_id` out for an objectid";
+        check.wrong(
+            place,
+            "`_id` has to be made of the key, or two documents would have the same",
+            hint,
+        );
     }
 }
 
@@ -130,16 +143,20 @@ fn check_fill(check: &mut Check<'_>, keys: &schema::Collection, layout: &Layout)
     let fills = layout.fills();
     if fills > 1 {
         let message = format!("{fills} fields have `length: fill`");
-        check.wrong(document.place, message, "only one can make up the size");
+        check.wrong(document.place, message, "leave it at one, which makes up the size");
     }
     match &keys.size_bytes {
         None if fills > 0 => {
             let hint = "add `size_bytes:` to the collection";
-            check.wrong(document.place, "`length: fill` fills up to a size that is missing", hint);
+            check.wrong(document.place, "`length: fill` needs a size that it fills up to", hint);
         }
         Some(size) if size.value > DOCUMENT_BYTES_MAX => {
             let message = format!("a document of {} bytes is too large", size.value);
-            check.wrong(size.place, message, format!("at most {DOCUMENT_BYTES_MAX} (16 MiB)"));
+            check.wrong(
+                size.place,
+                message,
+                format!("make it {DOCUMENT_BYTES_MAX} (16 MiB) at most"),
+            );
         }
         _ => {}
     }
@@ -157,12 +174,20 @@ fn generate(
     match Pool::generate(layout, seed, &name.value, documents_max) {
         Ok(pool) if pool.count() == 0 => {
             let message = format!("the documents of `{}` are too large for a pool", name.value);
-            check.wrong(place, message, format!("at most {DOCUMENT_BYTES_MAX} bytes (16 MiB)"));
+            check.wrong(
+                place,
+                message,
+                format!("make them {DOCUMENT_BYTES_MAX} bytes (16 MiB) at most"),
+            );
             None
         }
         Ok(pool) if pool.sizes().1 > DOCUMENT_BYTES_MAX => {
             let message = format!("a document of `{}` has {} bytes", name.value, pool.sizes().1);
-            check.wrong(place, message, format!("at most {DOCUMENT_BYTES_MAX} bytes (16 MiB)"));
+            check.wrong(
+                place,
+                message,
+                format!("make them {DOCUMENT_BYTES_MAX} bytes (16 MiB) at most"),
+            );
             None
         }
         Ok(pool) => Some(pool),
@@ -174,7 +199,7 @@ fn generate(
                 format!("the fields have only {bytes} bytes, but size_bytes is {wanted}")
             };
             let hint = if bytes > wanted {
-                format!("size_bytes: {bytes} or shorter fields")
+                format!("make `size_bytes` {bytes}, or the fields shorter")
             } else {
                 "give one string or bytes field `length: fill`".to_owned()
             };
@@ -187,7 +212,7 @@ fn generate(
 fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp]) {
     if documents.value > DOCUMENTS_MAX {
         let message = format!("{} documents are too many", documents.value);
-        check.wrong(documents.place, message, format!("at most {DOCUMENTS_MAX}"));
+        check.wrong(documents.place, message, format!("load {DOCUMENTS_MAX} at most"));
         return;
     }
     for stamp in stamps.iter().filter(|stamp| stamp.from == StampSource::Key) {
@@ -208,11 +233,15 @@ fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp]) {
 fn capped_of(check: &mut Check<'_>, capped: &At<schema::Capped>) -> plan::Capped {
     let size = &capped.value.size_bytes;
     if size.value < 4096 || size.value > 1 << 50 {
-        let message = format!("a capped collection of {} bytes", size.value);
-        check.wrong(size.place, message, "from 4096 bytes to 1 PiB");
+        let message = format!("a capped collection cannot have {} bytes", size.value);
+        check.wrong(size.place, message, "give it 4096 bytes to 1 PiB");
     }
     if let Some(documents) = capped.value.documents.as_ref().filter(|at| at.value == 0) {
-        check.wrong(documents.place, "a capped collection of 0 documents", "leave it out");
+        check.wrong(
+            documents.place,
+            "a capped collection cannot have room for 0 documents",
+            "leave `documents` out",
+        );
     }
     let max_documents = capped.value.documents.as_ref().map(|documents| documents.value);
     plan::Capped { size_bytes: size.value, max_documents }
@@ -224,11 +253,11 @@ fn index_of(check: &mut Check<'_>, index: &At<schema::Index>) -> plan::Index {
     }
     let keys = &index.value.keys.0;
     if keys.is_empty() {
-        check.wrong(index.place, "an index without fields", "`{keys: {number: 1}}`");
+        check.wrong(index.place, "the index has no fields", "write `{keys: {number: 1}}`");
     }
     for (_, direction) in keys.iter().filter(|(_, at)| at.value != 1 && at.value != -1) {
-        let message = format!("{} is no direction", direction.value);
-        check.wrong(direction.place, message, "1 or -1");
+        let message = format!("{} is not a direction of an index", direction.value);
+        check.wrong(direction.place, message, "write 1 or -1");
     }
     let keys = keys.iter().map(|(name, direction)| (name.value.clone(), direction.value)).collect();
     plan::Index { keys, unique: index.value.unique }

@@ -90,6 +90,7 @@ pub struct FieldKeys {
     /// document: its fields.
     pub fields: Option<At<Named<At<Field>>>>,
     /// This value and no other; any YAML value, Extended JSON understood.
+    #[serde(default, deserialize_with = "super::at::present")]
     pub constant: Option<At<Tree>>,
     /// One of these values.
     pub one_of: Option<At<Vec<At<Tree>>>>,

@@ -55,7 +55,7 @@ pub fn shapes(
     let mut shapes = Vec::new();
     for (name, field) in &fields.0 {
         if name.value.is_empty() || name.value.contains('\0') {
-            check.wrong(name.place, "a field needs a name", "without zero bytes");
+            check.wrong(name.place, "a field needs a name without zero bytes", "give it one");
         }
         path.push(name.value.clone());
         if let Some(shape) = shape(check, field, path, stamps) {
@@ -81,7 +81,7 @@ fn shape(
         let placeholder = match value_of(&stamp, &input) {
             Ok(placeholder) => placeholder,
             Err(error) => {
-                check.wrong(place, error.to_string(), "see the keys of this field");
+                check.wrong(place, error.to_string(), "change the keys of this field");
                 return None;
             }
         };
@@ -98,7 +98,7 @@ fn shape(
         return one_of(check, keys, values);
     }
     let Some(kind) = &keys.kind else {
-        check.wrong(place, "this field has no type", "`type: long`, or `constant:`, `one_of:`");
+        check.wrong(place, "this field has no type", "add `type: long`, `constant:` or `one_of:`");
         return None;
     };
     random(check, keys, kind.value, place, path, stamps)
@@ -146,14 +146,14 @@ fn random(
         FieldType::ObjectId => Shape::ObjectId,
         FieldType::Guid => Shape::Guid,
         FieldType::GuidString => {
-            check.wrong(place, "a guid_string is made of the key", "add `value: key`");
+            check.wrong(place, "a guid_string can only be made of the key", "add `value: key`");
             return None;
         }
         FieldType::String => Shape::String(length(check, keys, 16), fill(keys)),
         FieldType::Bytes => Shape::Bytes(length(check, keys, 16), fill(keys)),
         FieldType::Document => {
             let Some(fields) = &keys.fields else {
-                check.wrong(place, "a nested document needs `fields:`", "`fields: {a: int}`");
+                check.wrong(place, "a nested document needs `fields:`", "add `fields: {a: int}`");
                 return None;
             };
             Shape::Document(shapes(check, &fields.value, path, stamps))
@@ -169,7 +169,7 @@ fn array(
     path: &mut Vec<String>,
 ) -> Option<Shape> {
     let (Some(of), Some(wanted)) = (&keys.of, &keys.length) else {
-        let hint = "`{type: array, of: int, length: 5}`";
+        let hint = "write `{type: array, of: int, length: 5}`";
         check.wrong(place, "an array needs `of:` and `length:`", hint);
         return None;
     };
@@ -177,17 +177,21 @@ fn array(
     let element = shape(check, of, path, &mut stamps)?;
     if !stamps.is_empty() {
         let hint = "put the field with `value:` beside the array";
-        check.wrong(of.place, "elements of an array cannot have `value:`", hint);
+        check.wrong(of.place, "the elements of an array cannot have `value:`", hint);
     }
     if wanted.value == Length::Fill || element.fills() > 0 {
-        let hint = "`length: fill` belongs to one string or bytes field outside arrays";
+        let hint = "give `length: fill` to one string or bytes field outside arrays";
         check.wrong(wanted.place, "an array cannot fill up a document", hint);
         return None;
     }
     let array = Shape::Array(Box::new(element), length(check, keys, 0));
     if array.values() > ARRAY_VALUES_MAX {
-        let message = format!("an array of up to {} values", array.values());
-        check.wrong(wanted.place, message, format!("at most {ARRAY_VALUES_MAX}, nested ones too"));
+        let message = format!("the array would have up to {} values", array.values());
+        check.wrong(
+            wanted.place,
+            message,
+            format!("make it {ARRAY_VALUES_MAX} at most, those of nested arrays counted"),
+        );
         return None;
     }
     Some(array)
@@ -215,12 +219,20 @@ fn length(check: &mut Check<'_>, keys: &FieldKeys, default: u64) -> Length {
     };
     let largest = length.value.largest();
     if let Some(problem) = problem {
-        check.wrong(length.place, problem, "see `length` in the schema");
+        check.wrong(
+            length.place,
+            problem,
+            "correct it: `mongodyno schema workload` has every form of `length`",
+        );
         return Length::Fixed(default);
     }
     if largest > DOCUMENT_BYTES_MAX as f64 {
-        let message = format!("a length of {largest} is above a document's limit");
-        check.wrong(length.place, message, "a MongoDB document has at most 16 MiB");
+        let message = format!("the length {largest} is above the limit of a document");
+        check.wrong(
+            length.place,
+            message,
+            "make it shorter: a MongoDB document has 16 MiB at most",
+        );
         return Length::Fixed(default);
     }
     length.value.clone()
@@ -237,14 +249,18 @@ fn bounds(
     for bound in [&keys.min, &keys.max].into_iter().flatten() {
         if !(bound.value >= limits.0 && bound.value <= limits.1) {
             let message = format!("{} does not fit this type", bound.value);
-            check.wrong(bound.place, message, format!("from {} to {}", limits.0, limits.1));
+            check.wrong(
+                bound.place,
+                message,
+                format!("choose a number from {} to {}", limits.0, limits.1),
+            );
             return default;
         }
     }
     if low > high {
         let place = keys.max.as_ref().or(keys.min.as_ref()).map(|bound| bound.place);
         let message = format!("min ({low}) is above max ({high})");
-        check.wrong(place.unwrap_or(Location::UNKNOWN), message, "exchange the two");
+        check.wrong(place.unwrap_or(Location::UNKNOWN), message, "exchange the two numbers");
         return default;
     }
     (low, high)
@@ -256,7 +272,7 @@ fn one_of(
     values: &At<Vec<At<super::tree::Tree>>>,
 ) -> Option<Shape> {
     if values.value.is_empty() {
-        check.wrong(values.place, "one_of has no values", "`one_of: [open, closed]`");
+        check.wrong(values.place, "`one_of` has no values", "write `one_of: [open, closed]`");
         return None;
     }
     let mut made = Vec::new();
@@ -267,8 +283,9 @@ fn one_of(
     let mut weights = vec![1; made.len()];
     if let Some(given) = &keys.weights {
         if given.value.len() != made.len() || given.value.iter().all(|weight| *weight == 0) {
-            let message = format!("{} weights for {} values", given.value.len(), made.len());
-            check.wrong(given.place, message, "one weight for each value, not all of them 0");
+            let message =
+                format!("there are {} weights for {} values", given.value.len(), made.len());
+            check.wrong(given.place, message, "give each value one weight, and not all of them 0");
         } else {
             weights.clone_from(&given.value);
         }
@@ -296,7 +313,11 @@ fn coerce(check: &mut Check<'_>, value: Bson, keys: &FieldKeys, place: Location)
         _ => None,
     };
     coerced.unwrap_or_else(|| {
-        check.wrong(place, format!("this is not of type {}", kind.name()), "leave out `type`");
+        check.wrong(
+            place,
+            format!("this value is not of the type {}", kind.name()),
+            "leave out `type`",
+        );
         value
     })
 }
@@ -328,22 +349,26 @@ pub fn stamp(
         FieldType::GuidString if is_key => StampForm::GuidString,
         other => {
             let message = format!("the type {} cannot take this value", other.name());
-            let hint = "value: key goes into int, long, double, date, string, objectid, guid and \
-                        guid_string, the others not into the last three";
+            let hint = "choose int, long, double, date or string; objectid, guid and guid_string \
+                        take `value: key` alone";
             check.wrong(kind_place, message, hint);
             return None;
         }
     };
     if form == StampForm::Int32 && matches!(value.value, StampSource::MadeNs | StampSource::TimeMs)
     {
-        check.wrong(kind_place, "a time does not fit an int", "use `type: long`");
+        check.wrong(kind_place, "a time does not fit an int", "write `type: long`");
         return None;
     }
     let prefix = prefix(check, keys, form);
     if let Some(width) = &keys.width
         && (form != StampForm::String || width.value > WIDTH_MAX)
     {
-        check.wrong(width.place, "`width` belongs to strings, up to 1000", "remove it");
+        check.wrong(
+            width.place,
+            "`width` belongs to a string, and is 1000 at most",
+            "leave it out, or make it smaller",
+        );
     }
     // Without a width a document's length would change with its number.
     let width = keys.width.as_ref().map_or(WIDTH, |width| width.value.clamp(1, WIDTH_MAX));
@@ -362,11 +387,19 @@ fn prefix(check: &mut Check<'_>, keys: &FieldKeys, form: StampForm) -> Option<St
         StampForm::ObjectId if hex => Some(prefix.value.clone()),
         StampForm::ObjectId => {
             let message = format!("`{}` is not 8 hex digits", prefix.value);
-            check.wrong(prefix.place, message, format!("such as \"{OBJECT_ID_PREFIX}\""));
+            check.wrong(
+                prefix.place,
+                message,
+                format!("write 8 hex digits, such as \"{OBJECT_ID_PREFIX}\""),
+            );
             Some(OBJECT_ID_PREFIX.to_owned())
         }
         _ => {
-            check.wrong(prefix.place, "`prefix` belongs to strings and objectids", "remove it");
+            check.wrong(
+                prefix.place,
+                "`prefix` belongs to a string or an objectid",
+                "leave it out",
+            );
             None
         }
     }
@@ -393,8 +426,12 @@ fn only(check: &mut Check<'_>, keys: &FieldKeys, place: Location, what: &str, al
     for (name, found) in given {
         if let Some(found) = found.filter(|_| !allowed.contains(&name)) {
             let found = if found == Location::UNKNOWN { place } else { found };
-            let message = format!("`{name}` means nothing beside {what}");
-            check.wrong(found, message, format!("allowed here: {}", allowed.join(", ")));
+            let message = format!("`{name}` has no meaning beside {what}");
+            check.wrong(
+                found,
+                message,
+                format!("leave it out; allowed here are {}", allowed.join(", ")),
+            );
         }
     }
 }

@@ -7,12 +7,16 @@ use std::sync::Arc;
 use miette::NamedSource;
 use serde::Deserialize;
 use serde_saphyr::Location;
+use serde_saphyr::budget::BudgetBreach;
 
 use super::at::{At, Named};
 use super::error::{Problem, Source, WorkloadError, did_you_mean};
 use super::schema::File;
-use super::substitute::{Substituted, blank, substitute};
+use super::substitute::{Substituted, blank, is_plain, substitute};
 use super::tree::Tree;
+
+/// Letters of a word that a message quotes.
+const WORD_LETTERS_MAX: usize = 60;
 
 /// A parsed workload and all that is needed to point into it.
 #[derive(Debug)]
@@ -48,7 +52,10 @@ pub fn parse(
     let head: Head = serde_saphyr::from_str_with_options(&blanked, options())
         .map_err(|error| fail(vec![explain(&error, &blanked, None)]))?;
     let parameters = resolve(&head.parameters, sets, text).map_err(fail)?;
-    let map = substitute(text, &parameters).map_err(fail)?;
+    let is_text = |default: &Tree| matches!(default, Tree::String(it) if is_plain(it));
+    let texts = head.parameters.0.iter().filter(|(_, default)| is_text(&default.value));
+    let texts = texts.map(|(name, _)| name.value.clone()).collect();
+    let map = substitute(text, &parameters, &texts).map_err(fail)?;
     let file: File = serde_saphyr::from_str_with_options(&map.text, options())
         .map_err(|error| fail(vec![explain(&error, &map.text, Some(&map))]))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -93,9 +100,10 @@ fn resolve(
             Tree::Double(value) => value.to_string(),
             Tree::String(value) => value.clone(),
             other => {
-                let message = format!("the default of `{}` is {}", name.value, other.kind());
+                let message =
+                    format!("the default of the parameter `{}` is {}", name.value, other.kind());
                 let problem = Problem::new(message, span(value.place, text));
-                problems.push(problem.hint("a parameter is a number, a word or true/false"));
+                problems.push(problem.hint("make it a number, a text, true or false"));
                 continue;
             }
         };
@@ -156,38 +164,83 @@ fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -
                 .hint(format!("add `{field}:`"))
         }
         E::InvalidScalar { ty, .. } => {
-            let wanted = match *ty {
-                "u64" => "a whole number, 0 or more",
-                "u32" => "a whole number from 0 to 4294967295",
-                "i64" | "i32" => "a whole number",
-                "f64" | "f32" => "a number",
-                "bool" | "boolean" => "true or false",
-                other => other,
-            };
-            Problem::new(format!("`{word}` is no value for this"), at)
-                .hint(format!("expected {wanted}"))
+            let message = format!("`{}` cannot be the value of this key", short(word));
+            Problem::new(message, at).hint(format!("write {}", wanted(ty)))
         }
         E::InvalidBooleanStrict { .. } => {
-            Problem::new(format!("`{word}` is no value for this"), at).hint("true or false")
+            let message = format!("`{}` cannot be the value of this key", short(word));
+            Problem::new(message, at).hint("write true or false")
         }
         E::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or(word);
-            Problem::new(format!("the key `{key}` stands here twice"), at)
-                .hint("remove one of the two")
+            Problem::new(format!("the key `{key}` is here twice"), at).hint("remove one of the two")
         }
         E::SerdeInvalidType { unexpected, expected, .. }
         | E::SerdeInvalidValue { unexpected, expected, .. } => {
-            Problem::new(format!("{unexpected} cannot stand here"), at)
-                .hint(format!("expected {expected}"))
+            Problem::new(format!("the {} cannot be here", short(unexpected)), at)
+                .hint(format!("write {}", wanted(expected)))
         }
         E::Eof { .. } => Problem::new("the file ends too early or is empty", at)
-            .hint("`mongodyno workloads crud` prints a workload to begin with"),
+            .hint("begin with a workload that `mongodyno workloads crud` prints"),
+        E::NonFiniteFloat { value, .. } => {
+            Problem::new(format!("`{}` is not a finite number", short(value)), at)
+                .hint("write a number that a double can hold, or put a text in quotes")
+        }
+        E::NullIntoString { .. } => {
+            Problem::new("null cannot be here", at).hint("write a text; in quotes null is one")
+        }
+        E::Budget { breach, .. } => {
+            let (what, hint) = too_large(breach);
+            Problem::new(what, at).hint(hint)
+        }
         other => {
             let text = other.to_string();
             let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
             let tab = message.contains("tab");
-            let hint = if tab { "YAML is indented with spaces" } else { "see the line marked" };
+            let hint =
+                if tab { "indent YAML with spaces" } else { "correct the YAML at this place" };
             Problem::new(message, at).hint(hint)
+        }
+    }
+}
+
+/// A type's name in Rust, in words.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "u64" => "a whole number, 0 or more",
+        "u32" => "a whole number from 0 to 4294967295",
+        "i64" | "i32" => "a whole number",
+        "f64" | "f32" => "a number",
+        "bool" | "boolean" | "a boolean" => "true or false",
+        "a string" => "a text, in quotes where it looks like a number",
+        other => other,
+    }
+}
+
+/// The beginning of a word that may have thousands of letters.
+fn short(word: &str) -> String {
+    let mut letters = word.chars();
+    let begin: String = letters.by_ref().take(WORD_LETTERS_MAX).collect();
+    if letters.next().is_none() { begin } else { begin + "…" }
+}
+
+/// Message and hint for a bound of the YAML parser.
+fn too_large(breach: &BudgetBreach) -> (String, &'static str) {
+    match breach {
+        BudgetBreach::Depth { depth } => {
+            let most = depth - 1;
+            let what = format!("the YAML nests mappings and lists deeper than {most} levels");
+            (what, "nest fewer of them in each other")
+        }
+        BudgetBreach::Aliases { .. } | BudgetBreach::AliasAnchorRatio { .. } => {
+            ("the YAML repeats its anchors too often".to_owned(), "write out what repeats")
+        }
+        BudgetBreach::Documents { .. } => {
+            ("the file has too many YAML documents".to_owned(), "leave one of them")
+        }
+        _ => {
+            let hint = "split the workload, or put documents into a `file:`";
+            ("the YAML has more values than the parser takes".to_owned(), hint)
         }
     }
 }
@@ -204,5 +257,5 @@ fn foreign(key: &str) -> Option<String> {
         "bulk" | "batchsize" => "batch",
         _ => return None,
     };
-    Some(format!("here it is called `{ours}`"))
+    Some(format!("write `{ours}`, as it is called here"))
 }

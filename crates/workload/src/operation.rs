@@ -54,8 +54,12 @@ fn find_collection(
             return None;
         }
         (None, names) => {
-            let hint = format!("`collection:` one of {}", names.join(", "));
-            check.wrong(place, "which collection?", hint);
+            let hint = format!("add `collection:` with one of {}", names.join(", "));
+            check.wrong(
+                place,
+                "the workload has several collections, and this operation names none",
+                hint,
+            );
             return None;
         }
     };

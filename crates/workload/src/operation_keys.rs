@@ -35,7 +35,7 @@ pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, word: Word) {
         if !fits {
             let hint = match known {
                 [] => "remove it".to_owned(),
-                known => format!("{operation} has: {}", known.join(", ")),
+                known => format!("use one of its keys: {}", known.join(", ")),
             };
             check.wrong(place, format!("`{name}` does not belong to {operation}"), hint);
         }
@@ -48,18 +48,27 @@ pub fn write_concern(check: &mut Check<'_>, concern: &At<WriteConcern>) -> serde
     if let Some(w) = &concern.value.w {
         match &w.value {
             Tree::Int(members @ 0..=50) => drop(made.insert("w".to_owned(), json!(members))),
-            Tree::String(word) => drop(made.insert("w".to_owned(), json!(word))),
-            _ => check.wrong(w.place, "this is no write concern", "`w:` 0 to 50, or majority"),
+            Tree::String(word) if word.parse::<f64>().is_err() => {
+                drop(made.insert("w".to_owned(), json!(word)));
+            }
+            _ => {
+                let hint = "write a number of members from 0 to 50, or majority";
+                check.wrong(w.place, "this cannot be the `w` of a write concern", hint);
+            }
         }
     }
     if let Some(j) = &concern.value.j {
         made.insert("j".to_owned(), json!(j.value));
         if j.value && made.get("w") == Some(&json!(0)) {
-            check.wrong(j.place, "w: 0 and j: true contradict each other", "remove one of them");
+            check.wrong(
+                j.place,
+                "`w: 0` and `j: true` contradict each other",
+                "remove one of them",
+            );
         }
     }
     if made.is_empty() {
-        check.wrong(concern.place, "an empty write concern", "`{w: 1}`, or leave it out");
+        check.wrong(concern.place, "the write concern is empty", "write `{w: 1}`, or leave it out");
     }
     serde_json::Value::Object(made)
 }

@@ -23,23 +23,31 @@ pub fn pacing_of(check: &mut Check<'_>, keys: &schema::Phase) -> Pacing {
     ];
     let mut given = given.into_iter().filter_map(|(name, place)| Some((name, place?)));
     if let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) {
-        check.wrong(place, format!("`{first}` and `{second}` exclude each other"), "keep one");
+        check.wrong(
+            place,
+            format!("`{first}` and `{second}` exclude each other"),
+            "leave one of the two out",
+        );
     }
     if let (Some(poisson), None) = (&keys.poisson, &keys.rate) {
-        check.wrong(poisson.place, "`poisson` without `rate`", "add `rate:`, in operations/s");
+        check.wrong(
+            poisson.place,
+            "`poisson` needs a `rate`",
+            "add `rate:`, in operations per second",
+        );
     }
     if let Some(rate) = &keys.rate {
         if !(rate.value > 0.0 && rate.value <= RATE_MAX) {
-            let message = format!("a rate of {} operations per second", rate.value);
-            check.wrong(rate.place, message, format!("above 0, at most {RATE_MAX}"));
+            let message = format!("the rate cannot be {} operations per second", rate.value);
+            check.wrong(rate.place, message, format!("choose one above 0, {RATE_MAX} at most"));
         }
         let poisson = keys.poisson.as_ref().is_some_and(|poisson| poisson.value);
         return Pacing::Rate { per_second: rate.value, poisson };
     }
     if let Some(window) = &keys.window {
         if window.value == 0 || window.value > WINDOW_MAX {
-            let message = format!("a window of {} operations", window.value);
-            check.wrong(window.place, message, format!("from 1 to {WINDOW_MAX}"));
+            let message = format!("a window cannot have {} operations", window.value);
+            check.wrong(window.place, message, format!("choose 1 to {WINDOW_MAX}"));
         }
         return Pacing::Window { size: window.value };
     }
@@ -59,15 +67,15 @@ pub fn limit_of(
 ) -> Limit {
     let seconds = keys.duration.as_ref().map(|at| time(check, at, 0.001));
     if pacing == (Pacing::Burst {}) && keys.operations.is_none() {
-        check.wrong(place, "a burst needs a size", "add `operations:`");
+        check.wrong(place, "a burst needs a number of operations", "add `operations:`");
     }
     if let Some(count) = batches {
         return Limit::Operations { count, seconds_max: seconds };
     }
     if let Some(operations) = &keys.operations {
         if operations.value == 0 || operations.value > OPERATIONS_MAX {
-            let message = format!("{} operations", operations.value);
-            check.wrong(operations.place, message, format!("from 1 to {OPERATIONS_MAX}"));
+            let message = format!("a phase cannot have {} operations", operations.value);
+            check.wrong(operations.place, message, format!("choose 1 to {OPERATIONS_MAX}"));
         }
         return Limit::Operations { count: operations.value, seconds_max: seconds };
     }
@@ -83,7 +91,7 @@ fn time(check: &mut Check<'_>, time: &At<Time>, least: f64) -> f64 {
     if seconds >= least && seconds <= DAY_S {
         return seconds;
     }
-    let message = format!("a time of {seconds} s");
-    check.wrong(time.place, message, format!("from {least} s to a day"));
+    let message = format!("the time cannot be {seconds} s");
+    check.wrong(time.place, message, format!("choose {least} s to a day"));
     least
 }

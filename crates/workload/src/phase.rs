@@ -109,7 +109,7 @@ fn batches_of(
     };
     if let Some(operations) = &keys.operations {
         let message = "`operations` and `documents` exclude each other";
-        check.wrong(operations.place, message, "keep one");
+        check.wrong(operations.place, message, "leave one of the two out");
     }
     if pacing.is_open() {
         let hint = "`operations:`, or leave out `rate` and `burst`";
@@ -131,7 +131,7 @@ fn consumer_of(
     let stream = keys.change_stream.as_ref().filter(|it| it.value);
     let Some(consumer) = keys.consumer.as_ref().filter(|consumer| consumer.value) else {
         if let Some(stream) = stream {
-            check.wrong(stream.place, "nobody reads the change stream", "add `consumer: true`");
+            check.wrong(stream.place, "the change stream has no reader", "add `consumer: true`");
         }
         return false;
     };
@@ -176,8 +176,12 @@ fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {
         KeysName::Hashed => KeyChoice::Hashed,
         KeysName::Zipfian | KeysName::Latest => {
             if !within(theta) {
-                let message = format!("an exponent of {theta}");
-                check.wrong(keys.place, message, "between 0 and 1, both excluded; 0.99 in YCSB");
+                let message = format!("the exponent cannot be {theta}");
+                check.wrong(
+                    keys.place,
+                    message,
+                    "choose one between 0 and 1, both excluded; YCSB has 0.99",
+                );
             }
             match keys.value.name {
                 KeysName::Latest => KeyChoice::Latest { theta },
@@ -188,7 +192,11 @@ fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {
             let [hot, operations] = numbers.unwrap_or(HOTSPOT);
             if !(within(hot) && within(operations)) {
                 let message = format!("a hotspot of {hot} of the keys for {operations}");
-                check.wrong(keys.place, message, "shares between 0 and 1: `{hotspot: [0.2, 0.8]}`");
+                check.wrong(
+                    keys.place,
+                    message,
+                    "choose shares between 0 and 1: `{hotspot: [0.2, 0.8]}`",
+                );
             }
             KeyChoice::Hotspot { keys: hot, operations }
         }
@@ -196,7 +204,7 @@ fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {
             let from = numbers.map_or(0.0, |[from, _]| from);
             if !(0.0..1.0).contains(&from) {
                 let message = format!("a range that is begun behind {from} of it");
-                check.wrong(keys.place, message, "from 0 to below 1: `{contiguous: 0.5}`");
+                check.wrong(keys.place, message, "choose 0 to below 1: `{contiguous: 0.5}`");
             }
             KeyChoice::Contiguous { from }
         }
@@ -224,8 +232,8 @@ fn operations_of(
             None
         }
         (None, None) => {
-            let hint = "`operation: find_one`, or `mix:` or `sequence:` with several";
-            check.wrong(given.place, "this phase does nothing", hint);
+            let hint = "add `operation: find_one`, or `mix:` or `sequence:` with several";
+            check.wrong(given.place, "this phase has no operation", hint);
             None
         }
     }
@@ -260,11 +268,15 @@ fn mixed(
         }
     }
     if mix.value.is_empty() || weights.iter().all(|weight| *weight == 0) && !weights.is_empty() {
-        check.wrong(mix.place, "all weights of the mix are 0", "give one at least a `weight:`");
+        check.wrong(
+            mix.place,
+            "all weights of the mix are 0",
+            "give at least one of them a `weight:`",
+        );
         return None;
     }
     if operations.len() > 256 {
-        check.wrong(mix.place, "a mix of more than 256 operations", "make several phases");
+        check.wrong(mix.place, "a mix can have 256 operations at most", "make several phases");
         return None;
     }
     (operations.len() == weights.len()).then_some((operations, weights))
@@ -316,7 +328,11 @@ fn add_parts(
         weights.push(0);
     }
     if operations[bulk].parts.iter().all(|part| part.weight == 0) {
-        check.wrong(parts.place, "no part has a weight", "give one at least a `weight:`");
+        check.wrong(
+            parts.place,
+            "all parts have the weight 0",
+            "give at least one of them a `weight:`",
+        );
     }
     if operations.len() > 256 {
         check.wrong(parts.place, "more than 256 operations", "make several phases");
@@ -357,7 +373,7 @@ fn check_deletes(check: &mut Check<'_>, given: &At<schema::Phase>, operations: &
         )
     {
         let message = "each document can be deleted only once";
-        let hint = "`keys: sequential`, `contiguous` or `uniform` (shuffled)";
+        let hint = "choose `keys: sequential`, `contiguous` or `uniform` (shuffled)";
         check.wrong(keys.place, message, hint);
     }
 }

@@ -63,7 +63,7 @@ pub fn sequence(
     for stretch in &all {
         if stretch.value.operations.is_none() && stretch.value.documents.is_none() {
             let hint = "add `operations:` or `documents:`";
-            check.wrong(stretch.place, "nobody knows when this stretch ends", hint);
+            check.wrong(stretch.place, "this stretch has no end", hint);
         }
         let pools = made.last().map_or(Vec::new(), |before| before.pools.clone());
         let Some(phase) = phase(check, stretch, collections, names, seed, pools) else { continue };
@@ -79,7 +79,11 @@ pub fn sequence(
         made.push(phase);
     }
     if all.is_empty() {
-        check.wrong(place, "a sequence without stretches", "`sequence: [{operation: …}]`");
+        check.wrong(
+            place,
+            "the sequence has no stretches",
+            "add stretches: `sequence: [{operation: …}]`",
+        );
     }
     if made.is_empty() || made.len() < all.len() {
         return None;

@@ -57,7 +57,11 @@ pub fn shard_of(
         && document.value.get(&shard.key).is_none()
     {
         let message = format!("the documents have no field `{}`", shard.key);
-        check.wrong(key.as_ref().map_or(place, |it| it.place), message, "a field of `document`");
+        check.wrong(
+            key.as_ref().map_or(place, |it| it.place),
+            message,
+            "name a field of `document`",
+        );
     }
     let leads = |index: &super::plan::Index| {
         *by == By::Ranged && index.keys.first().is_some_and(|(field, _)| *field == shard.key)
@@ -67,7 +71,11 @@ pub fn shard_of(
         check.wrong(given.indexes[at].place, message, "leave out `unique`, or shard by its field");
     }
     if let Some(at) = chunks.as_ref().filter(|it| it.value < 2 || it.value > CHUNKS_MAX) {
-        check.wrong(at.place, format!("{} chunks", at.value), format!("from 2 to {CHUNKS_MAX}"));
+        check.wrong(
+            at.place,
+            format!("a collection cannot have {} chunks", at.value),
+            format!("choose 2 to {CHUNKS_MAX}"),
+        );
         return None;
     }
     match (by, chunks, keys) {

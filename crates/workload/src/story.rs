@@ -83,7 +83,7 @@ fn continues_something(
 ) {
     let Some(continues) = given.value.continues.as_ref().filter(|it| it.value) else { return };
     let Some(before) = number.checked_sub(1).map(|before| &plan.phases[before]) else {
-        let message = "the first phase has nothing to go on with";
+        let message = "the first phase cannot continue another";
         check.wrong(continues.place, message, "leave out `continues`");
         return;
     };
@@ -99,14 +99,14 @@ fn dealt_keys(check: &mut Check<'_>, phase: &Phase, given: &At<schema::Phase>) {
     let inserting = phase.operations.iter().any(|made| about(made.kind).inserts);
     let Some(keys) = given.value.keys.as_ref().filter(|_| inserting) else { return };
     let counted = matches!(phase.limit, Limit::Operations { .. }) && phase.operations.len() == 1;
-    let hint = "one operation, and `operations:` or `documents:`";
+    let hint = "end the phase by `operations:` or `documents:`, with one operation in it";
     match phase.keys {
         KeyChoice::Contiguous { .. } if !counted => {
-            let message = "nobody knows how long the range of a worker's new keys is";
+            let message = "the range of a worker's new keys has no length";
             check.wrong(keys.place, message, hint);
         }
         KeyChoice::Hashed if !counted => {
-            let message = "nobody knows among how many new keys these are scattered";
+            let message = "`keys: hashed` needs the number of new keys";
             check.wrong(keys.place, message, hint);
         }
         KeyChoice::Hashed if !has_one_lap(phase) => {

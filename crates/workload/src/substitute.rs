@@ -1,7 +1,10 @@
-//! `${name}` is replaced in the text, before YAML is parsed: a value may be of any type and stand
-//! in any kind of scalar. A map leads back to the user's text.
+//! `${name}` is replaced in the text, before YAML is parsed: a value may be of any type and be part
+//! of any kind of scalar. A map leads back to the user's text.
+//!
+//! `"${name}"`, which YAML wants between braces, is the value itself: a number stays a number,
+//! unless the parameter's default is a text that looks like one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::{Problem, did_you_mean};
 
@@ -82,9 +85,34 @@ pub fn blank(text: &str) -> String {
     blanked
 }
 
+/// Whether a value is a number or a boolean in YAML.
+pub fn is_plain(value: &str) -> bool {
+    let number = value.starts_with(|it: char| it.is_ascii_digit() || "+-.".contains(it));
+    matches!(value, "true" | "false") || number && value.parse::<f64>().is_ok()
+}
+
+/// Whether this range between quotes is a whole scalar. Quotes within a longer text, as in
+/// `"this.a == '${name}'"`, are a part of it: before them is another word, or an open quote.
+fn is_quoted(text: &str, start: usize, end: usize) -> bool {
+    let line = text[..start].rsplit('\n').next().unwrap_or_default();
+    let Some(quote) = line.chars().next_back().filter(|last| "\"'".contains(*last)) else {
+        return false;
+    };
+    let before = &line[..line.len() - 1];
+    let Some(behind) = text[end..].strip_prefix(quote) else { return false };
+    let closed = |quote: char| before.matches(quote).count() % 2 == 0;
+    let (before, behind) = (before.trim_end(), behind.trim_start_matches([' ', '\t', '\r']));
+    closed('"')
+        && closed('\'')
+        && (before.is_empty() || before.ends_with([':', '-', '[', ',']))
+        && (behind.is_empty() || behind.starts_with(['\n', ',', ']', '}', '#']))
+}
+
+/// `texts` are the parameters whose values stay in their quotes.
 pub fn substitute(
     text: &str,
     parameters: &BTreeMap<String, String>,
+    texts: &BTreeSet<String>,
 ) -> Result<Substituted, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut result = Substituted { text: String::new(), pieces: Vec::new() };
@@ -94,7 +122,7 @@ pub fn substitute(
             let hint = did_you_mean(name, parameters.keys().map(String::as_str));
             let hint = hint.or(Some("give it a default under `parameters:`".to_owned()));
             let problem =
-                Problem::new(format!("no parameter `{name}`"), Some((start, end - start)));
+                Problem::new(format!("there is no parameter `{name}`"), Some((start, end - start)));
             problems.push(problem.maybe_hint(hint));
             continue;
         };
@@ -102,11 +130,14 @@ pub fn substitute(
             || value.contains(['"', '\'', '#', '{', '}', '[', ']', '&', '*', '|', '>', '`'])
             || value.contains(": ")
         {
-            let message = format!("the value of `{name}` holds signs that YAML would understand");
+            let message = format!("the value of the parameter `{name}` has signs that are YAML");
             let problem = Problem::new(message, Some((start, end - start)));
-            problems.push(problem.hint("numbers, words, paths and lists with commas are allowed"));
+            problems.push(problem.hint("give it a number, a word, a path or a list with commas"));
             continue;
         }
+        let quotes = usize::from(is_plain(value) && is_quoted(text, start, end));
+        let quotes = if texts.contains(name) { 0 } else { quotes };
+        let (start, end) = (start - quotes, end + quotes);
         result.text.push_str(&text[copied..start]);
         result.pieces.push((result.text.len(), value.len(), start, end - start));
         result.text.push_str(value);

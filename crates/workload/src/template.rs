@@ -26,8 +26,8 @@ pub fn template(check: &mut Check<'_>, tree: &At<Tree>, form: Form<'_>) -> Templ
         (Some(name), value) => Document::from_iter([(name.to_owned(), value)]),
         (None, Bson::Document(document)) => document,
         (None, _) => {
-            let message = format!("{} cannot stand here", tree.value.kind());
-            check.wrong(tree.place, message, "expected a mapping");
+            let message = format!("{} cannot be here", tree.value.kind());
+            check.wrong(tree.place, message, "write a mapping");
             Document::new()
         }
     };
@@ -48,7 +48,7 @@ fn stamped(
 ) -> Bson {
     let Some(keys) = stamp_keys(check, value) else { return Bson::Null };
     let Some(source) = &keys.value else {
-        let hint = "`{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
+        let hint = "write `{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
         check.wrong(value.place, "a `$stamp` needs a `value`", hint);
         return Bson::Null;
     };
@@ -71,8 +71,8 @@ fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
         }
         Tree::Map(entries) => entries,
         _ => {
-            let hint = "`{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
-            check.wrong(tree.place, "this is no `$stamp`", hint);
+            let hint = "write `{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
+            check.wrong(tree.place, "this cannot be a `$stamp`", hint);
             return None;
         }
     };
@@ -90,7 +90,7 @@ fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
             }
             (other, _) => {
                 let hint = did_you_mean(other, ["type", "value", "add", "prefix", "width"]);
-                check.wrong_maybe(name.place, format!("`{other}` cannot stand here"), hint);
+                check.wrong_maybe(name.place, format!("`{other}` cannot be here"), hint);
                 return None;
             }
         }
@@ -100,7 +100,7 @@ fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
 
 fn word<T: for<'de> Deserialize<'de>>(check: &mut Check<'_>, tree: &At<Tree>) -> Option<At<T>> {
     let Tree::String(text) = &tree.value else {
-        check.wrong(tree.place, format!("{} cannot stand here", tree.value.kind()), "a word");
+        check.wrong(tree.place, format!("{} cannot be here", tree.value.kind()), "write a word");
         return None;
     };
     match T::deserialize(StrDeserializer::<ValueError>::new(text)) {

@@ -86,7 +86,11 @@ fn extended(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
         }
     }
     Bson::try_from(json(&tree.value)).unwrap_or_else(|error| {
-        check.wrong(tree.place, format!("no Extended JSON: {error}"), "`{$oid: <24 hex digits>}`");
+        check.wrong(
+            tree.place,
+            format!("this is not Extended JSON: {error}"),
+            "write it as in `{$oid: <24 hex digits>}`",
+        );
         Bson::Null
     })
 }

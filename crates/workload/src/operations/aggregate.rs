@@ -19,7 +19,11 @@ pub const ABOUT: About = About {
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let pipeline = needed(making.check, making.keys.pipeline.as_ref(), "pipeline", making.place)?;
     if !matches!(pipeline.value, Tree::List(_)) {
-        making.check.wrong(pipeline.place, "a pipeline is a list of stages", "`- $match: …`");
+        making.check.wrong(
+            pipeline.place,
+            "a pipeline has to be a list of stages",
+            "begin each with a dash: `- $match: …`",
+        );
     }
     making.made.pipeline =
         Some(template(making.check, pipeline, Form::Pipeline(&making.site.names)));

@@ -20,7 +20,11 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let batch = needed(making.check, keys.batch.as_ref(), "batch", place)?;
     let count = batch.value.count().filter(|count| *count > 0);
     if count.is_none() {
-        making.check.wrong(batch.place, "a bulk_write has a number of parts", "such as 100");
+        making.check.wrong(
+            batch.place,
+            "a bulk_write has a number of parts",
+            "give `batch:`, such as 100",
+        );
     }
     making.made.count = Some(Count::Fixed { count: count? });
     Some(())

@@ -21,7 +21,7 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let documents = making.site.documents;
     let size = match (batch.value, documents) {
         (Batch::Of(0), _) => {
-            making.check.wrong(batch.place, "a batch of 0 documents", "1 or more");
+            making.check.wrong(batch.place, "a batch cannot have 0 documents", "make it 1 or more");
             return None;
         }
         (Batch::Of(size), _) => size,
@@ -31,7 +31,7 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
         }
         (Batch::All, None) => {
             let hint = "add `documents:` to the phase";
-            making.check.wrong(batch.place, "`batch: all` of how many documents?", hint);
+            making.check.wrong(batch.place, "`batch: all` needs the number of documents", hint);
             return None;
         }
     };

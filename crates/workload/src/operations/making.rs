@@ -73,7 +73,7 @@ impl<'s> Making<'_, '_, 's> {
         };
         let id = |number: usize| known[number].stamps.iter().find(|it| it.path == ["_id"]);
         if id(from) != id(self.index?) {
-            let message = format!("the `_id` of `{}` is another than here", name.value);
+            let message = format!("the `_id` of `{}` is made in another way", name.value);
             self.check.wrong(name.place, message, "give both collections the same `_id:`");
         }
         Some(from)
@@ -89,8 +89,12 @@ impl<'s> Making<'_, '_, 's> {
         if let Amount::Drawn(low, high) = limit.value
             && (low == 0 || low > high)
         {
-            let message = format!("a limit drawn from {low} to {high}");
-            self.check.wrong(limit.place, message, "`{uniform: [1, 100]}`: the smaller one first");
+            let message = format!("the limit cannot be drawn from {low} to {high}");
+            self.check.wrong(
+                limit.place,
+                message,
+                "write the smaller number first, `{uniform: [1, 100]}`, from 1 on",
+            );
         }
     }
 
@@ -113,7 +117,11 @@ impl<'s> Making<'_, '_, 's> {
         if !self.site.shapes.contains(&shape.value.as_str()) {
             let hint = did_you_mean(&shape.value, self.site.shapes.iter().copied());
             let hint = hint.or(Some("list its fields under `shapes:`".to_owned()));
-            self.check.wrong_maybe(shape.place, format!("no shape `{}`", shape.value), hint);
+            self.check.wrong_maybe(
+                shape.place,
+                format!("there is no shape `{}`", shape.value),
+                hint,
+            );
         }
         self.made.shape = Some(shape.value.clone());
     }
@@ -234,7 +242,11 @@ fn read_filter(
             (keys.range.as_ref().map(|range| range.place), "range"),
         ] {
             if let Some(place) = place {
-                check.wrong(place, format!("`{name}` and `filter` exclude each other"), "keep one");
+                check.wrong(
+                    place,
+                    format!("`{name}` and `filter` exclude each other"),
+                    "leave one of the two out",
+                );
             }
         }
         return Some(template(check, filter, Form::Document));
@@ -243,11 +255,15 @@ fn read_filter(
     let stamp = key_stamp(check, keys, collection)?;
     if stamp.form == StampForm::Guid || stamp.form == StampForm::GuidString {
         let message = format!("guids of `{}` have no upper end", stamp.path.join("."));
-        check.wrong(range.place, message, "`operation: scan` with a `limit:`, or another `by:`");
+        check.wrong(
+            range.place,
+            message,
+            "use `operation: scan` with a `limit:`, or another `by:`",
+        );
         return None;
     }
     if range.value == 0 {
-        check.wrong(range.place, "a range of 0 keys", "1 or more");
+        check.wrong(range.place, "a range cannot have 0 keys", "make it 1 or more");
         return None;
     }
     let name = stamp.path.join(".");

@@ -38,11 +38,15 @@ fn update(making: &mut Making<'_, '_, '_>) -> Option<Template> {
             Some(template(check, update, Form::Document))
         }
         (Some(_), Some(update)) => {
-            check.wrong(update.place, "`set` and `update` exclude each other", "keep one");
+            check.wrong(
+                update.place,
+                "`set` and `update` exclude each other",
+                "leave one of the two out",
+            );
             None
         }
         (None, None) => {
-            let hint = "`set: {number: {type: long, value: sequence}}`";
+            let hint = "add `set: {number: {type: long, value: sequence}}`";
             check.wrong(making.place, "update_one needs `set` or `update`", hint);
             None
         }
@@ -56,7 +60,11 @@ fn set_of(
     collection: &Collection,
 ) -> Template {
     if set.value.0.is_empty() {
-        check.wrong(set.place, "`set` sets nothing", "`set: {n: {type: long, value: sequence}}`");
+        check.wrong(
+            set.place,
+            "`set` changes no field",
+            "write `set: {n: {type: long, value: sequence}}`",
+        );
     }
     for (name, _) in &set.value.0 {
         not_the_key(check, &name.value, name.place, collection);
@@ -76,8 +84,12 @@ fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collectio
     let Tree::Map(operators) = &update.value else { return };
     for (operator, fields) in operators {
         if !operator.value.starts_with('$') {
-            let message = format!("`{}` is no update operator", operator.value);
-            check.wrong(operator.place, message, "`$set`, `$inc`, …; or use replace_one");
+            let message = format!("`{}` is not an update operator", operator.value);
+            check.wrong(
+                operator.place,
+                message,
+                "begin with `$set`, `$inc` or another operator, or use replace_one",
+            );
         }
         if let Tree::Map(fields) = &fields.value {
             for (name, _) in fields {
