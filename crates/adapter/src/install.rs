@@ -361,8 +361,8 @@ pub(crate) fn lock_path(folder: &Path) -> PathBuf {
     folder.with_file_name(name)
 }
 
-/// Environments with the same files, toolchain, sources, package and commands are the same. The
-/// version stands beside this hash in the folder's name. How an adapter is started is no part of it.
+/// Hash of an environment: those with the same files, toolchain, sources, package and commands are
+/// the same. The folder's name has the version beside it. How an adapter starts is no part of it.
 fn identity(
     files: &BTreeMap<String, Vec<u8>>,
     toolchain: &[String],

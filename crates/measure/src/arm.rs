@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use adapter::environment::Environment;
 use adapter::memory::MemoryLimit;
 use adapter::messages::{
-    Answer, ClientTarget, Deal, Ended, Hello, Opened, Prepare, Request, UriKind,
+    Answer, ClientTarget, Deal, Documents, Ended, Hello, Opened, Prepare, Request, UriKind,
 };
 use adapter::patience::Patience;
 use adapter::process::{AdapterProcess, Failure};
@@ -24,10 +24,12 @@ use workload::plan::Plan;
 
 use crate::able::{self, Part};
 use crate::admin::Counters;
-use crate::calibration::Made;
-use crate::collect::{Claimed, Tail};
+use crate::collect::tail::{Claimed, Tail};
 use crate::hosts::Hosts;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
+
+/// Documents that cost the same to make: path of their pool, stamps, shape.
+pub(crate) type Made = (String, Documents, Option<String>);
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);

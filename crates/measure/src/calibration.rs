@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::arm::LiveArm;
 use crate::input_files::noop_prepare;
-use adapter::messages::{Documents, Prepare, WorkerPrepare};
+use adapter::messages::{Prepare, WorkerPrepare};
 use adapter::patience::Patience;
 use base::clock::Epoch;
 
@@ -13,9 +13,6 @@ use base::clock::Epoch;
 const MAKING: Duration = Duration::from_millis(150);
 /// Longest time of the calibration with no-ops; a count ends it after some milliseconds.
 const NO_OPS: Duration = Duration::from_secs(5);
-
-/// Documents that cost the same to make: path of their pool, stamps, shape.
-pub(crate) type Made = (String, Documents, Option<String>);
 
 impl LiveArm {
     /// Cost of one operation's bookkeeping, ns: the adapter's own loop around a no-op.

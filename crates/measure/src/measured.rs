@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::admin::Counters;
 use crate::clients::Peak;
-pub use crate::collect::Claimed;
+use crate::collect::tail::Claimed;
 use crate::turn::Turn;
 use adapter::messages::Ended;
 use record::broker::ConsumerRun;

@@ -59,7 +59,7 @@ pub async fn summarise(
         None => None,
     };
     let open_loop = |it: Lateness| -> Result<OpenLoop> {
-        let scheduled = it.scheduled(source, &measured.turns)?;
+        let scheduled = it.scheduled(source.inputs, source.plan, source.number, &measured.turns)?;
         Ok(it.open_loop(done.iter().sum(), scheduled, measured_s))
     };
     let open_loop = lateness.map(open_loop).transpose()?;

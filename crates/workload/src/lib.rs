@@ -27,6 +27,7 @@ mod laps;
 mod layout;
 mod load;
 mod meaning;
+mod mention;
 mod numbers;
 mod operation;
 pub mod operation_keys;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::clients::Clients;
 pub use super::kind::Kind;
-pub use super::sent::Mention;
+pub use super::mention::Mention;
 pub use super::sharding::Shard;
 pub use super::stamp::{Stamp, StampForm, StampSource};
 

@@ -3,26 +3,14 @@
 //! With a list of what is forbidden, the next server's new command would pass.
 
 use bson::{Bson, Document};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_saphyr::Location;
 
 use super::at::At;
 use super::check::Check;
 use super::error::did_you_mean;
+use super::mention::Mention;
 use super::plan::Operation;
 use super::tree::Tree;
-
-/// A collection that a pipeline or a command names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Mention {
-    /// Place of the name in the template: field names, array elements by decimal index.
-    pub path: Vec<String>,
-    /// Its name in the workload.
-    pub collection: String,
-    /// Whether it is written.
-    pub writes: bool,
-}
 
 impl Operation {
     /// The collections that its pipeline or command names.

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::summary::Source;
+use crate::input_files::InputFiles;
 use crate::turn::Turn;
 use base::error::{Error, Result};
 use record::queue::OpenLoop;
 use record::records::Quantiles;
 use record::samples::Sample;
 use stats::histogram::Histogram;
-use workload::plan::{Pacing, Phase};
+use workload::plan::{Pacing, Phase, Plan};
 use workload::schedule::Schedule;
 
 pub struct Lateness {
@@ -76,21 +76,27 @@ impl Lateness {
     /// Operations that the schedules have for the measured time; where they ended in it, as many
     /// as they had gone on with. Rejected: the rate times the time. Of random arrivals so many come
     /// only on average, and all rounds have the same.
-    pub fn scheduled(&self, source: &Source<'_>, turns: &[Turn]) -> Result<f64> {
+    pub fn scheduled(
+        &self,
+        inputs: &InputFiles,
+        plan: &Plan,
+        number: usize,
+        turns: &[Turn],
+    ) -> Result<f64> {
         let Some((first, last)) = turns.first().zip(turns.last()) else {
             return Ok(0.0);
         };
         let exhausted = last.turned.exhausted;
         let end_ns = if exhausted { self.last_start_ns } else { last.until_ns };
         let time_ns = end_ns.saturating_sub(first.turned.began_ns);
-        let phase = &source.plan.phases[source.number];
+        let phase = &plan.phases[number];
         let per_ns = self.per_second / f64::from(phase.processes) / 1e9;
         let mut scheduled = 0.0;
         for process in 0..phase.processes {
-            let path = source.inputs.schedule(source.number, phase, process);
+            let path = inputs.schedule(number, phase, process);
             let schedule = Schedule::read(Path::new(&path))
                 .map_err(|error| Error::file("read", Path::new(&path), &error))?;
-            let (limits, _) = source.inputs.scheduled(source.number, phase, process);
+            let (limits, _) = inputs.scheduled(number, phase, process);
             let limit = limits.as_ref().map(|limits| limits.iter().sum());
             scheduled += due(&schedule, limit, per_ns, time_ns);
         }
@@ -118,7 +124,6 @@ mod tests {
 
     use super::super::test_support::{phase, sample, turn, workload};
     use super::*;
-    use crate::input_files::InputFiles;
     use record::folder::Folder;
     use workload::build::Workload;
     use workload::schedule::Record;
@@ -147,23 +152,12 @@ mod tests {
         let Workload { plan, pools, .. } = workload("rate: 300, poisson: true, processes: 2", 1);
         let processes = BTreeSet::from([None]);
         let inputs = InputFiles::write(&plan, &processes, pools, &folder, 3.0).expect("files");
-        let files = Vec::new();
-        let (hlog, arm) = (String::new(), "made");
-        let source = Source {
-            plan: &plan,
-            number: 0,
-            files,
-            inputs: &inputs,
-            exclusive: false,
-            hlog,
-            arm,
-            tapped: None,
-        };
         let lateness = Lateness::of(&plan.phases[0]).expect("a rate");
         let mut far = 0;
         for tenths in 1..=30 {
             let length_ns = tenths * 100_000_000;
-            let scheduled = lateness.scheduled(&source, &[turn(7, 7 + length_ns)]).expect("files");
+            let turns = [turn(7, 7 + length_ns)];
+            let scheduled = lateness.scheduled(&inputs, &plan, 0, &turns).expect("files");
             let in_schedules: u64 = (0..2)
                 .map(|process| {
                     let path = inputs.schedule(0, &plan.phases[0], process);

@@ -9,7 +9,7 @@ mod drift;
 mod intervals;
 mod lateness;
 mod queue;
-mod tail;
+pub mod tail;
 #[cfg(test)]
 pub mod test_support;
 
@@ -19,7 +19,6 @@ use tokio::task::yield_now;
 
 pub use answers::{Given, RightAnswers};
 pub use lateness::Lateness;
-pub use tail::{Claimed, Tail};
 
 use crate::measured::Measured;
 use crate::turn::Turn;
@@ -29,8 +28,8 @@ use drift::Drift;
 use intervals::Intervals;
 use queue::Extent;
 use record::messages::Sent;
-use record::samples::{Sample, Samples};
 use stats::little::{LittlesLaw, Stretch};
+use tail::each;
 use tap::summary::Call;
 use workload::expected::Expected;
 use workload::plan::Phase;
@@ -49,27 +48,6 @@ pub struct Collected {
     pub sent: Option<Sent>,
     /// Through the tap; empty where `sent` has the same times.
     pub calls: Vec<Call>,
-}
-
-/// Samples between two looks at what else there is to do, such as a request to stop.
-const BETWEEN: u64 = 1 << 14;
-
-/// Reads the files of a phase, one a process, so far as their samples were claimed in its turns.
-/// `take` gets every sample, with the number of its file.
-async fn each(
-    files: &[PathBuf],
-    claimed: &Claimed,
-    mut take: impl FnMut(u32, &Sample) -> Result<()>,
-) -> Result<()> {
-    for ((process, file), count) in (0..).zip(files).zip(&claimed.counts) {
-        for (number, sample) in (1..=*count).zip(Samples::open(file)?) {
-            take(process, &sample?)?;
-            if number.is_multiple_of(BETWEEN) {
-                yield_now().await;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Reads the samples of a phase, one file a process.

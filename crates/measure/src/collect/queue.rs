@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::{Claimed, each};
+use super::tail::{Claimed, each};
 use base::error::Result;
 use record::records::Queue;
 use record::samples::Sample;

@@ -1,6 +1,6 @@
 //! The counts of a turn, from the samples that it has added, and whether these can be.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tokio::task::yield_now;
 
@@ -8,7 +8,7 @@ use super::claims::{Claims, TurnTimes};
 use crate::turn::Turned;
 use adapter::messages::{Prepare, TurnDone};
 use base::error::Result;
-use record::samples::Growing;
+use record::samples::{Growing, Sample, Samples};
 
 /// The sample files of a phase, one a process, from `prepare` to the next.
 pub struct Tail {
@@ -23,6 +23,27 @@ pub struct Claimed {
     pub counts: Vec<u64>,
     /// The first that cannot be, in words; nothing was read behind it.
     pub fault: Option<String>,
+}
+
+/// Samples between two looks at what else there is to do, such as a request to stop.
+const BETWEEN: u64 = 1 << 14;
+
+/// Reads the files of a phase, one a process, so far as their samples were claimed in its turns.
+/// `take` gets every sample, with the number of its file.
+pub(super) async fn each(
+    files: &[PathBuf],
+    claimed: &Claimed,
+    mut take: impl FnMut(u32, &Sample) -> Result<()>,
+) -> Result<()> {
+    for ((process, file), count) in (0..).zip(files).zip(&claimed.counts) {
+        for (number, sample) in (1..=*count).zip(Samples::open(file)?) {
+            take(process, &sample?)?;
+            if number.is_multiple_of(BETWEEN) {
+                yield_now().await;
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Tail {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Source, summarise};
-use crate::collect::Claimed;
+use crate::collect::tail::Claimed;
 use crate::input_files::InputFiles;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;

@@ -1,0 +1,16 @@
+//! Names of collections within pipelines and commands. They are part of the plan, and a file apart
+//! from the check that finds them, which reads the plan.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A collection that a pipeline or a command names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mention {
+    /// Place of the name in the template: field names, array elements by decimal index.
+    pub path: Vec<String>,
+    /// Its name in the workload.
+    pub collection: String,
+    /// Whether it is written.
+    pub writes: bool,
+}
