@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::admin::Counters;
 use crate::clients::Peak;
-use crate::collect::tail::Claimed;
+pub use crate::collect::tail::Claimed;
 use crate::turn::Turn;
 use adapter::messages::Ended;
 use record::broker::ConsumerRun;

@@ -100,7 +100,7 @@ fn is_quoted(text: &str, start: usize, end: usize) -> bool {
     };
     let before = &line[..line.len() - 1];
     let Some(behind) = text[end..].strip_prefix(quote) else { return false };
-    let closed = |quote: char| before.matches(quote).count() % 2 == 0;
+    let closed = |quote: char| before.matches(quote).count().is_multiple_of(2);
     let (before, behind) = (before.trim_end(), behind.trim_start_matches([' ', '\t', '\r']));
     closed('"')
         && closed('\'')

@@ -15,8 +15,6 @@ pub mod test_support;
 
 use std::path::PathBuf;
 
-use tokio::task::yield_now;
-
 pub use answers::{Given, RightAnswers};
 pub use lateness::Lateness;
 
@@ -28,6 +26,7 @@ use drift::Drift;
 use intervals::Intervals;
 use queue::Extent;
 use record::messages::Sent;
+use record::samples::Sample;
 use stats::little::{LittlesLaw, Stretch};
 use tail::each;
 use tap::summary::Call;
