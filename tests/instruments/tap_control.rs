@@ -3,8 +3,6 @@
 
 use crate::tap_support::{Tap, ask, connect, host_of, msg};
 use bson::rawdoc;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 
 #[test]
 fn files_begin_and_end_on_request_and_arms_are_apart() {
@@ -33,17 +31,6 @@ fn files_begin_and_end_on_request_and_arms_are_apart() {
     assert!(recording.connections[0].opened_ns < exchanges[0].request_in_ns);
     assert!(exchanges.is_sorted_by_key(|it| it.request_in_ns));
     assert_eq!(recording.link, None);
-}
-
-#[test]
-fn an_interrupt_is_left_to_the_core_and_its_end_is_the_taps() {
-    let mut tap = Tap::start("127.0.0.1:9", 1, &[]);
-    let pid = Pid::from_raw(tap.pid().cast_signed());
-    kill(pid, Signal::SIGINT).expect("it lives");
-    // It answers after the signal, and so has outlived it.
-    tap.rotate(None);
-    assert!(tap.is_running());
-    assert_eq!(tap.end(), "");
 }
 
 #[test]

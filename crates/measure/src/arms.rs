@@ -306,7 +306,7 @@ mod tests {
         starts("node@1.4.3/runtime=20.1.0", "does not go with runtime=20.1.0");
         starts("node@1.4.3/api=promise", "does not go with api=promise");
         starts("node:mongols", "node has no package mongols");
-        starts("go/authSource=admin", "go takes no option authSource");
+        starts("go/authSource=admin", "authSource is an option of connection strings that");
         starts(
             "go,python@4.13",
             "no driver go,python | each driver has its own -d: -d go -d python",

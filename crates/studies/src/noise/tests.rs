@@ -100,12 +100,12 @@ fn rounds_and_minutes_follow_from_the_scatter() {
 
 #[test]
 fn single_disturbed_rounds_are_left_out_and_many_are_the_rule() {
-    let (experiment, runs) = made_up(6, 0.02, |round| if round == 3 { 0.4 } else { 0.0 });
+    let (experiment, runs) = made_up(8, 0.02, |round| if round == 3 { 0.4 } else { 0.0 });
     let analysis = analyse(&experiment, &runs);
     assert_eq!((&analysis.disturbed[..], analysis.counts_disturbed), (&[3][..], false));
-    assert_eq!(analysis.phases[0].rows[0].rounds, 5);
+    assert_eq!(analysis.phases[0].rows[0].rounds, 7);
     let said = &found(&analysis, "machine").sentences[0];
-    assert!(said.contains("disturbed 1 of 6 rounds") && said.contains("compiler"), "{said}");
+    assert!(said.contains("disturbed 1 of 8 rounds") && said.contains("compiler"), "{said}");
     let (experiment, runs) = made_up(6, 0.02, |_| 0.4);
     let analysis = analyse(&experiment, &runs);
     assert!(analysis.counts_disturbed);
