@@ -189,11 +189,12 @@ fn private_documents_stay_private() {
     let documents = lab.write("documents.jsonl", "{\"a\": 1}\n");
     fs::set_permissions(&documents, fs::Permissions::from_mode(0o600)).expect("it is ours");
     let workload = format!(
-        "name: x\nwhy: x\ncollections:\n  c:\n    file: {}\nphases:\n  - operation: noop\n",
+        "name: x\nwhy: x\ncollections:\n  c:\n    file: {}\nphases:\n  - operation: insert_one\n",
         documents.display()
     );
     lab.write("x.yaml", &workload);
-    let words = ["run", "x.yaml", "--server", "none", "--out", "out", "-d", "even", "--rounds=1"];
+    let words =
+        ["run", "x.yaml", "--server", "absorber", "--out", "out", "-d", "even", "--rounds=1"];
     let output = lab.run(words);
     let pool = lab.path("out/materials/pool0.bson");
     let mode = fs::metadata(&pool).unwrap_or_else(|it| panic!("{it}: {}", said(&output)));
