@@ -58,13 +58,6 @@ fn slow(test: &str, operation: &str, server: &[&str]) {
 }
 
 #[test]
-fn a_slow_operation_of_a_mongod_is_no_hang() {
-    let test = "hangs/a_slow_operation_of_a_mongod_is_no_hang";
-    let operation = "operation: find_one, filter: {$where: \"sleep(13000) || true\"}";
-    slow(test, operation, &["--server", "embedded"]);
-}
-
-#[test]
 fn an_answer_that_an_absorber_holds_back_is_no_hang() {
     let test = "hangs/an_answer_that_an_absorber_holds_back_is_no_hang";
     // A session's first command comes soon: so does that which loads the collection.

@@ -232,7 +232,10 @@ phases:
   - name: read
     operation: find_one
     collection: items
-    filter: {_id: 0, $where: 'sleep(100) || true'}
+    filter:
+      _id: 0
+      # It keeps the server busy for some 100 ms.
+      $expr: {$gte: [{$sum: {$map: {input: {$range: [0, 300000]}, in: '$$this'}}}, 0]}
     workers: 40
     warmup: 0
     duration: 1
