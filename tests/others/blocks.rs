@@ -69,7 +69,7 @@ fn each_arm_is_compared_with_the_baseline_of_its_own_block() {
     let caution = "each arm is compared with the baseline of its own block, and arms of different \
                    blocks through the baseline alone";
     assert!(told.contains(caution), "{told}");
-    let step = "slower (scan only, through the baseline of each block, p = 0.0";
+    let step = "; scan only, through the baseline of each block, p = 0.0";
     assert!(told.contains("CHANGE at 1.3.0, ") && told.contains(step), "{told}");
     assert_eq!(json_lines(&lab.path("out/runs.jsonl")).len(), 48);
 }

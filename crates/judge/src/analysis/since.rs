@@ -142,8 +142,9 @@ impl SinceRow {
     }
 }
 
-/// `POSSIBLE CHANGE at 4.0.2, 5 % faster (scan only, p = 0.0001); …`. Only a slower one can be
-/// mended.
+/// `POSSIBLE CHANGE at 4.0.2, 5 % faster (4.0.2 to 4.6.1 compared with 3.12.3 to 3.13.0; scan only,
+/// p = 0.0001); …`. The size is that between two stretches of versions, not between two versions, so
+/// the sentence names them. Only a slower one can be mended.
 fn change(
     split: &Split,
     versions: &[&Arm],
@@ -161,6 +162,21 @@ fn change(
         (None, true) if *last != after => format!(" Not mended up to {last}."),
         (None, _) => String::new(),
     };
+    let stretches = match &split.segment {
+        both if both.len() == 2 => String::new(),
+        both => {
+            let named = |part: Range<usize>| match part.len() {
+                1 => versions[part.start].version.clone(),
+                _ => format!(
+                    "{} to {}",
+                    versions[part.start].version,
+                    versions[part.end - 1].version
+                ),
+            };
+            let (left, right) = (named(both.start..split.at), named(split.at..both.end));
+            format!("{right} compared with {left}; ")
+        }
+    };
     let side = match (metric, slower) {
         (Metric::Throughput, true) => "slower",
         (Metric::Throughput, false) => "faster",
@@ -171,8 +187,8 @@ fn change(
         change_percent,
         p_value: split.p_value,
         sentence: format!(
-            "POSSIBLE CHANGE at {after}, {} % {side} (scan only, {through}p = {}); not confirmed \
-             on fresh rounds.{until}",
+            "POSSIBLE CHANGE at {after}, {} % {side} ({stretches}scan only, {through}p = {}); not \
+             confirmed on fresh rounds.{until}",
             figures::fixed(change_percent.abs(), 0),
             figures::trimmed(split.p_value, 4),
         ),

@@ -6,7 +6,7 @@ use super::{CONCERN, CONNECTIONS, CREATE, READ, UNWAITED, VERSIONS};
 use crate::doubts;
 use crate::study::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
-use record::records::{Arm, PhaseRun};
+use record::records::{Arm, ClientSample, PhaseRun};
 use stats::descriptive::{OverRounds, median, over_rounds};
 use stats::spearman::spearman;
 use workload::plan::{Limit, Phase, Plan};
@@ -30,7 +30,11 @@ pub const ORIGINAL_MS: [(&str, f64); 10] = [
 pub fn analyse(outcome: &Outcome<'_>) -> UpgradeAnalysis {
     let (mut parts, mut ratios) = (Vec::new(), Vec::new());
     for made in &outcome.made {
-        let of = Part { made, rounds: Rounds::new(made.experiment, made.runs) };
+        let of = Part {
+            made,
+            rounds: Rounds::new(made.experiment, made.runs),
+            clients: made.folder.series().map(|it| it.clients).unwrap_or_default(),
+        };
         let plan = &made.experiment.plan;
         parts.push(PartRows {
             part: made.part.to_owned(),
@@ -81,6 +85,8 @@ fn ratio(last: &[Option<f64>], first: &[Option<f64>]) -> Option<OverRounds> {
 struct Part<'a> {
     made: &'a Made<'a>,
     rounds: Rounds<'a>,
+    /// The processes of its arms, once a second.
+    clients: Vec<ClientSample>,
 }
 
 impl Part<'_> {
@@ -128,6 +134,10 @@ impl Part<'_> {
 
     fn row(&self, arm: &Arm) -> Row {
         let id = &arm.id;
+        let [_, connections_ended_per_s] =
+            come_and_go_per_s(&self.clients, id, |it| it.connections);
+        let [threads_begun_per_s, threads_ended_per_s] =
+            come_and_go_per_s(&self.clients, id, |it| it.threads);
         // Failures make a run void: it is no figure, and yet an answer.
         let tried = |name: &str| self.rounds.measured(id, name).into_iter().flatten();
         let tried: Vec<&PhaseRun> = [CREATE, READ, UNWAITED].into_iter().flat_map(tried).collect();
@@ -162,6 +172,9 @@ impl Part<'_> {
             connections_peak: tried.iter().filter_map(|run| run.connections_peak).max(),
             threads_peak: tried.iter().filter_map(|run| run.threads_peak).max(),
             connections_per_s: self.rate(id, &[CREATE, READ], "connections.totalCreated"),
+            connections_ended_per_s,
+            threads_begun_per_s,
+            threads_ended_per_s,
             in_per_s: self.rate(id, &[CREATE, READ], "network.bytesIn"),
             out_per_s: self.rate(id, &[CREATE, READ], "network.bytesOut"),
             create_in_per_s: self.rate(id, &[CREATE], "network.bytesIn"),
@@ -273,6 +286,28 @@ impl Part<'_> {
             read_p99: of(&|arm| self.each(arm, READ, p99)),
         }
     }
+}
+
+/// How many of an arm's connections or threads come and how many go, each a second: from one
+/// reading to the next within a phase, over all phases and rounds.
+pub fn come_and_go_per_s(
+    clients: &[ClientSample],
+    arm: &str,
+    count: fn(&ClientSample) -> u64,
+) -> [Option<f64>; 2] {
+    let own: Vec<&ClientSample> = clients.iter().filter(|sample| sample.arm == arm).collect();
+    let same = |a: &ClientSample, b: &ClientSample| a.round == b.round && a.phase == b.phase;
+    let (mut come, mut gone, mut time_ns) = (0, 0, 0);
+    for pair in own.windows(2) {
+        let [before, after] = [pair[0], pair[1]];
+        if before.phase.is_empty() || !same(before, after) {
+            continue;
+        }
+        come += count(after).saturating_sub(count(before));
+        gone += count(before).saturating_sub(count(after));
+        time_ns += after.at_ns.saturating_sub(before.at_ns);
+    }
+    [come, gone].map(|all| (time_ns > 0).then(|| all as f64 * 1e9 / time_ns as f64))
 }
 
 fn of_calls(run: &PhaseRun) -> f64 {

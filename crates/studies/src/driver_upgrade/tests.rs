@@ -1,11 +1,12 @@
 //! The study's plan, and its rules on made-up rows.
 
-use super::analysis::original_ms;
+use super::analysis::{come_and_go_per_s, original_ms};
 use super::answer::{all, first_slow};
 use super::types::{Correlation, Ratio, UpgradeAnalysis};
 use super::*;
 use crate::evidence::Evidence;
 use crate::evidence::Shown;
+use record::records::ClientSample;
 use serde_json::{from_value, json};
 use stats::descriptive::{Interval, OverRounds};
 use std::collections::BTreeMap;
@@ -360,4 +361,33 @@ fn traffic_is_said_to_fall_only_where_the_interval_says_so() {
     assert_eq!(rho(-0.9, 0.2), Shown::NotShown);
     assert_eq!(rho(0.3, 0.9), Shown::Refuted);
     assert_eq!(found(Vec::new(), None, "traffic").shown, Shown::NotShown);
+}
+
+#[test]
+fn threads_come_and_go_within_a_phase_alone() {
+    let at = |second: u64, round: u32, phase: &str, arm: &str, threads: u64| ClientSample {
+        at_ns: second * 1_000_000_000,
+        round,
+        phase: phase.to_owned(),
+        arm: arm.to_owned(),
+        consumer: false,
+        processes: 1,
+        rss_bytes: 0,
+        cpu_ns: 0,
+        threads,
+        connections: 0,
+    };
+    let clients = [
+        at(0, 1, "", "a", 1),
+        at(1, 1, "create", "a", 10),
+        at(1, 1, "create", "b", 90),
+        at(2, 1, "create", "a", 14),
+        at(3, 1, "create", "a", 12),
+        at(4, 1, "read", "a", 100),
+        at(5, 2, "read", "a", 50),
+        at(7, 2, "read", "a", 50),
+    ];
+    let of = |arm| come_and_go_per_s(&clients, arm, |sample| sample.threads);
+    assert_eq!(of("a"), [Some(1.0), Some(0.5)], "4 came and 2 went in 4 s");
+    assert_eq!(of("b"), [None, None], "one reading shows no change");
 }

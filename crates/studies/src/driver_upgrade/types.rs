@@ -61,6 +61,11 @@ pub struct Row {
     pub threads_peak: Option<u64>,
     /// Connections that the server accepted, a second.
     pub connections_per_s: Option<f64>,
+    /// Connections that ended and threads that began and ended, as the client's processes showed
+    /// them once a second: what came and went between two readings is in none.
+    pub connections_ended_per_s: Option<f64>,
+    pub threads_begun_per_s: Option<f64>,
+    pub threads_ended_per_s: Option<f64>,
     /// Bytes that the server received and sent, over the time of creations and reads, a second.
     pub in_per_s: Option<f64>,
     pub out_per_s: Option<f64>,
