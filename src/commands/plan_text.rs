@@ -1,5 +1,6 @@
 //! `run --plan`: the exact plan of a run.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use figures::fixed;
@@ -123,11 +124,10 @@ fn operations(phase: &Phase) -> String {
         } else {
             format!("{} % ", fixed(100.0 * f64::from(*weight) / f64::from(total.max(1)), 1))
         };
-        let on = if operation.collection.is_empty() {
-            String::new()
-        } else {
-            format!(" on {}", operation.collection)
-        };
+        let names: BTreeSet<&str> = operation.collections().collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let on =
+            if names.is_empty() { String::new() } else { format!(" on {}", names.join(" and ")) };
         let writes = operation.documents.is_some() || !operation.parts.is_empty();
         let batch = operation.count.filter(|_| writes);
         let batch = batch.map_or(String::new(), |count| format!(" of {}", count.most()));

@@ -41,6 +41,38 @@ phases:
     continues: true
 ";
 
+/// A collection that only a pipeline names, an arm's own, and one that only a command names.
+const NAMED: &str = "
+name: named
+why: Collections that pipelines and commands name.
+collections:
+  orders: {documents: 30, document: {number: {type: long, value: key}}}
+  customers: {documents: 20, document: {number: {type: long, value: key}}}
+  joined: {document: {number: {type: long, value: key}}}
+phases:
+  - name: read
+    operation: aggregate
+    collection: orders
+    operations: 7
+    pipeline:
+      - $lookup: {from: customers, localField: number, foreignField: number, as: customer}
+      - $unwind: $customer
+  - name: written
+    operation: aggregate
+    collection: orders
+    operations: 1
+    pipeline:
+      - $lookup: {from: customers, localField: number, foreignField: number, as: customer}
+      - $unwind: $customer
+      - $out: joined
+  - name: inserted
+    continues: true
+    operation: command
+    command: {insert: joined, documents: [{a: 1}, {a: 2}]}
+    operations: 3
+  - {name: counted, continues: true, operation: count, collection: joined, filter: {}, operations: 5}
+";
+
 fn phases(runs: &[Value]) -> impl Iterator<Item = &Value> {
     runs.iter().flat_map(|run| run["phases"].as_array().expect("phases"))
 }
@@ -184,4 +216,22 @@ fn what_secondaries_are_asked_counts_and_is_there() {
         assert_eq!(receipt["claimed"], receipt["counted"], "{phase}");
     }
     assert!(!stdout(&output).contains("NOT COMPARABLE"), "{}", said(&output));
+}
+
+#[test]
+fn collections_that_pipelines_and_commands_name_are_there() {
+    let name = "stories/collections_that_pipelines_and_commands_name_are_there";
+    let Some(lab) = real_lab(name) else { return };
+    lab.write("named.yaml", NAMED);
+    let words = ["run", "named.yaml", "-d", "python", "--rounds", "1", "--out", "out"];
+    let output = lab.run(words.iter().chain(&["--server", "embedded"]));
+    let runs = lab.runs();
+    assert_right(&runs, &said(&output));
+    for run in &runs {
+        let read: Vec<_> = phases(std::slice::from_ref(run))
+            .map(|phase| phase["answers"]["documents"].as_u64().expect("a number"))
+            .collect();
+        // Twenty pairs each time; `$out` returns none; 26 documents each time.
+        assert_eq!(read, [7 * 20, 0, 0, 5 * 26], "{}", said(&output));
+    }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use bson::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -245,10 +244,15 @@ impl Operation {
 
 /// A plan's operation as adapters get it; its templates are appended to `templates`, which is the
 /// pool of number `pool`.
-pub fn operation(made: &plan::Operation, pool: u32, templates: &mut Vec<Document>) -> Operation {
-    let mut reference = |template: Option<&plan::Template>| {
-        let plan::Template { document, stamps, .. } = template?;
-        templates.push(document.clone());
+pub fn operation<'a>(
+    made: &'a plan::Operation,
+    pool: u32,
+    templates: &mut Vec<&'a plan::Template>,
+) -> Operation {
+    let mut reference = |template: Option<&'a plan::Template>| {
+        let template = template?;
+        templates.push(template);
+        let stamps = &template.stamps;
         let document = u32::try_from(templates.len() - 1).expect("few templates");
         Some(Reference { pool, document, stamps: stamps.clone() })
     };

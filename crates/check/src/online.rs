@@ -297,7 +297,8 @@ impl<'a> Session<'a> {
         let text = |it: base::error::Error| it.to_string();
         let plan = &self.plan().clone();
         let which = Which { round: 1, arm: 0, phase: number, warmup: false };
-        self.arm.prepare(prepares(&self.inputs, plan, which, str::to_owned)).await;
+        let prepares = prepares(&self.inputs, plan, which, str::to_owned).map_err(text)?;
+        self.arm.prepare(prepares).await;
         let mut measured = Measured::new(0);
         measured.turn_length = TURN;
         let before = self.admin.counters(false).await.map_err(text)?;

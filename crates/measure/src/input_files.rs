@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use bson::RawDocumentBuf;
 
+use crate::phase::Which;
 use crate::turn::ERRORS_CONSECUTIVE_MAX;
 use adapter::messages::{Operation, Pacing, WorkerPrepare, operation};
 use base::error::{Error, Result};
 use record::folder::Folder;
-use workload::plan::{Collection, Kind, Phase, Plan};
+use workload::plan::{Collection, Kind, Phase, Plan, Template};
 use workload::pool::{Pool, document_for_key};
 use workload::schedule::{self, Record, Schedule, Workers};
 use workload::stamp::encode;
@@ -31,8 +32,8 @@ pub struct InputFiles {
     pools: Vec<Pool>,
     /// By phase, as adapters get them.
     operations: Vec<Vec<Operation>>,
-    /// By phase: whether it has templates.
-    templates: Vec<bool>,
+    /// By phase, in the order that its operations count them.
+    templates: Vec<Vec<Template>>,
     measured_s: f64,
     scheduled: BTreeMap<Place, (Option<Vec<u64>>, Steps)>,
 }
@@ -65,15 +66,12 @@ impl InputFiles {
                 .map_err(|error| Error::file("write", &path, &error))?;
         }
         let (mut operations, mut templates) = (Vec::new(), Vec::new());
-        for (number, phase) in plan.phases.iter().enumerate() {
-            let mut documents = Vec::new();
+        for phase in &plan.phases {
+            let mut of_phase = Vec::new();
             let pool = phase.pools.len() as u32;
-            let made = phase.operations.iter().map(|it| operation(it, pool, &mut documents));
+            let made = phase.operations.iter().map(|it| operation(it, pool, &mut of_phase));
             operations.push(made.collect());
-            templates.push(!documents.is_empty());
-            let bytes: Vec<u8> = documents.iter().flat_map(encode).collect();
-            let path = templates_path(&path, number);
-            fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
+            templates.push(of_phase.into_iter().cloned().collect());
         }
         write_noop_schedule(&path.join("noop.schedule"), 1, NOOP_RECORDS)?;
         for (number, phase) in plan.phases.iter().enumerate() {
@@ -148,7 +146,7 @@ impl InputFiles {
         let schedule = documents_path(&self.folder, number);
         let mut prepare = noop_prepare(&self.folder.join("making.bin"), &schedule);
         prepare.limits = Some(vec![MADE_MAX]);
-        prepare.pools = self.pools(&plan.phases[number], number);
+        prepare.pools = self.pools(&plan.phases[number]);
         prepare.operations[0].documents.clone_from(&of.documents);
         prepare.operations[0].shape.clone_from(&of.shape);
         Some(prepare)
@@ -167,12 +165,33 @@ impl InputFiles {
         &self.scheduled[&place(number, phase, process)]
     }
 
-    /// Paths of the pools of a phase, in the order its operations count them. Its templates come
-    /// last.
-    pub fn pools(&self, phase: &Phase, number: usize) -> Vec<String> {
+    /// Paths of the pools of a phase, in the order its operations count them.
+    fn pools(&self, phase: &Phase) -> Vec<String> {
         let pools = phase.pools.iter().map(|pool| pool_path(&self.folder, *pool as usize));
-        let templates = self.templates[number].then(|| templates_path(&self.folder, number));
-        pools.chain(templates).map(|path| path.to_string_lossy().into_owned()).collect()
+        pools.map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The same, followed by the arm's templates, which are written here. `own` names a collection
+    /// as it is called on the server: arms have collections of other names, from round to round.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn pools_and_templates(
+        &self,
+        phase: &Phase,
+        which: Which,
+        own: impl Fn(&str) -> String,
+    ) -> Result<Vec<String>> {
+        let mut pools = self.pools(phase);
+        let templates = &self.templates[which.phase];
+        if !templates.is_empty() {
+            let bytes: Vec<u8> = templates.iter().flat_map(|it| encode(&it.named(&own))).collect();
+            let name = format!("phase{}-templates-arm{}.bson", which.phase, which.arm);
+            let path = self.folder.join(name);
+            fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
+            pools.push(path.to_string_lossy().into_owned());
+        }
+        Ok(pools)
     }
 
     /// Begins the names of files of one round, in the block under way.
@@ -247,10 +266,6 @@ pub fn write_noop_schedule(path: &Path, slices: u32, records: usize) -> Result<(
 /// One document is made for it, where there are any.
 fn no_op() -> Record {
     Record { count: 1, ..Record::default() }
-}
-
-fn templates_path(folder: &Path, phase: usize) -> PathBuf {
-    folder.join(format!("phase{phase}-templates.bson"))
 }
 
 fn pool_path(folder: &Path, number: usize) -> PathBuf {

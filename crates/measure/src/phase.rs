@@ -23,7 +23,7 @@ use crate::unacknowledged::{counters, drain};
 use adapter::messages::{Prepare, WorkerPrepare};
 use base::error::Result;
 use stats::threshold::Interleave;
-use workload::plan::{Collection, Limit, Phase, Plan};
+use workload::plan::{Collection, Limit, Operation, Phase, Plan};
 
 /// Documents between two words about how far a collection is loaded.
 const LOADED_EVERY: u64 = 1_000;
@@ -56,7 +56,7 @@ pub async fn run(
     // Documents that a phase goes on with cannot be made twice: such a phase has no warm-up.
     if begins {
         set_up(context, phase, &own_warmup, true).await?;
-        prepare(context, arms, number, &slots, true).await;
+        prepare(context, arms, number, &slots, true).await?;
         rates = warm_up(context, arms, warmups, &mut measured).await?;
         for (arm, slot) in arms.iter_mut().zip(&slots) {
             arm.end().await;
@@ -68,7 +68,7 @@ pub async fn run(
         clear(context.admin, own_warmup).await?;
         set_up(context, phase, &own_measured, false).await?;
     }
-    prepare(context, arms, number, &slots, false).await;
+    prepare(context, arms, number, &slots, false).await?;
     for (place, arm) in arms.iter_mut().enumerate() {
         measured[place].written = written_collection(context.plan, phase, slots[place], false);
         if let (Some(admin), Some(name)) = (context.admin, sized(slots[place])) {
@@ -126,7 +126,7 @@ fn own_name(plan: &Plan, collection: &str, slot: usize, warmup: bool) -> String 
     if !warmup && is_kept(plan, collection) {
         return collection.to_owned();
     }
-    format!("{collection}_{slot}{}", if warmup { "_warmup" } else { "" })
+    workload::own_name(collection, slot, warmup)
 }
 
 /// Whether arms hand a collection on.
@@ -144,13 +144,27 @@ fn measured_collection(plan: &Plan, number: usize, slot: usize) -> Option<String
     Some(if has_own(plan, number) { own_name(plan, name, slot, false) } else { name.to_owned() })
 }
 
-fn first_collection(phase: &Phase) -> Option<&str> {
-    phase.operations.iter().map(|it| it.collection.as_str()).find(|it| !it.is_empty())
+/// The collection that is sized and counted.
+pub fn first_collection(phase: &Phase) -> Option<&str> {
+    phase.operations.iter().flat_map(Operation::collections).next()
 }
 
 /// Whether each arm has the collections of a phase for itself, for some phase of its story writes.
 pub fn has_own(plan: &Plan, number: usize) -> bool {
     plan.phases[plan.story(number)].iter().any(|phase| phase.writes)
+}
+
+/// Numbers of the collections that are loaded once: those that are only read, or that arms hand on.
+pub fn shared(plan: &Plan) -> impl Iterator<Item = usize> {
+    let reads = |name: &str| {
+        let mut phases = plan.phases.iter().enumerate();
+        phases.any(|(number, phase)| {
+            let mut names = phase.operations.iter().flat_map(Operation::collections);
+            !has_own(plan, number) && names.any(|it| it == name)
+        })
+    };
+    let all = plan.collections.iter().enumerate();
+    all.filter(move |(_, it)| it.kept || reads(&it.name)).map(|(number, _)| number)
 }
 
 /// The collections in a phase's story that each arm gets anew: by their names in the workload, and
@@ -163,10 +177,10 @@ fn own_collections(
 ) -> Vec<(String, String)> {
     let mut names: Vec<&str> = Vec::new();
     let story = plan.phases[plan.story(number)].iter().filter(|_| has_own(plan, number));
-    for operation in story.flat_map(|phase| &phase.operations) {
-        let name = operation.collection.as_str();
+    let operations = story.flat_map(|phase| &phase.operations);
+    for name in operations.flat_map(Operation::collections) {
         let made_anew = warmup || !is_kept(plan, name);
-        if !name.is_empty() && made_anew && !names.contains(&name) {
+        if made_anew && !names.contains(&name) {
             names.push(name);
         }
     }
@@ -229,7 +243,7 @@ async fn prepare(
     number: usize,
     slots: &[usize],
     warmup: bool,
-) {
+) -> Result<()> {
     if let Some(admin) = context.admin {
         // What was loaded, or written by the phase before, may be read from a secondary.
         admin.replicate().await;
@@ -245,10 +259,11 @@ async fn prepare(
         };
         let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
         let plan = arm.part.as_ref().map_or(context.plan, |part| &part.plan);
-        let prepares = prepares(context.inputs, plan, which, own);
+        let prepares = prepares(context.inputs, plan, which, own)?;
         arm.stage = Some((plan.phases[number].name.clone(), warmup));
         arm.prepare(prepares).await;
     }
+    Ok(())
 }
 
 /// Which phase of which run.
@@ -266,23 +281,27 @@ pub struct Which {
 
 /// The `prepare` of each process, by the arm's own plan; `own` names a collection as it is called
 /// on the server.
+///
+/// # Errors
+/// The disk is full.
 pub fn prepares(
     inputs: &InputFiles,
     plan: &Plan,
     which: Which,
     own: impl Fn(&str) -> String,
-) -> Vec<Prepare> {
+) -> Result<Vec<Prepare>> {
     let phase = &plan.phases[which.phase];
     let mut operations = inputs.operations(which.phase).to_vec();
     for operation in operations.iter_mut().filter(|it| !it.collection.is_empty()) {
         operation.collection = own(&operation.collection);
     }
+    let pools = inputs.pools_and_templates(phase, which, own)?;
     let prepare = |process| {
         let (limits, steps) = inputs.scheduled(which.phase, phase, process);
         Prepare::Worker(WorkerPrepare {
             samples: inputs.samples(which.round, which.arm, which.phase, process, which.warmup),
             schedule: inputs.schedule(which.phase, phase, process),
-            pools: inputs.pools(phase, which.phase),
+            pools: pools.clone(),
             workers: phase.workers,
             first_worker: process * phase.workers,
             limits: limits.clone(),
@@ -293,5 +312,90 @@ pub fn prepares(
             operations: operations.clone(),
         })
     };
-    (0..phase.processes).map(prepare).collect()
+    Ok((0..phase.processes).map(prepare).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use bson::{Document, doc};
+    use record::folder::Folder;
+    use workload::build::{Workload, build};
+    use workload::parse;
+
+    use super::*;
+
+    fn workload(operation: &str) -> Workload {
+        let text = format!(
+            "why: test
+collections:
+  orders: {{documents: 9, document: {{number: {{type: long, value: key}}}}}}
+  customers: {{documents: 9, document: {{number: {{type: long, value: key}}}}}}
+  target: {{document: {{number: {{type: long, value: key}}}}}}
+phases: [{{{operation}}}]"
+        );
+        let loaded = parse(&text, std::path::Path::new("test.yaml"), &BTreeMap::new());
+        build(&loaded.expect("YAML"), 1).expect("a workload")
+    }
+
+    /// Names of the collections that are loaded once, those that the arm of slot 1 has for itself,
+    /// and the template that this arm is given.
+    fn named(operation: &str) -> (Vec<String>, Vec<String>, Document) {
+        let Workload { plan, pools, .. } = workload(operation);
+        let scratch = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create(&scratch.path().join("results")).expect("a folder");
+        let processes = BTreeSet::from([None]);
+        let inputs = InputFiles::write(&plan, &processes, pools, &folder, 0.01).expect("files");
+        let own = |name: &str| {
+            if has_own(&plan, 0) { own_name(&plan, name, 1, false) } else { name.to_owned() }
+        };
+        let which = Which { round: 1, arm: 0, phase: 0, warmup: false };
+        let prepares = prepares(&inputs, &plan, which, own).expect("files");
+        let Prepare::Worker(prepare) = &prepares[0] else { panic!("a worker") };
+        let template = std::fs::read(prepare.pools.last().expect("templates")).expect("a file");
+        let shared = shared(&plan).map(|it| plan.collections[it].name.clone()).collect();
+        let own = own_collections(&plan, 0, &[1], false).into_iter().map(|(_, own)| own).collect();
+        (shared, own, Document::from_reader(&template[..]).expect("BSON"))
+    }
+
+    #[test]
+    fn collections_that_a_pipeline_or_a_command_names_are_there() {
+        let lookup = "{$facet: {a: [{$lookup: {from: customers, pipeline: [], as: x}}]}}";
+        let aggregate = "operation: aggregate, collection: orders, pipeline";
+        let (shared, own, template) = named(&format!("{aggregate}: [{lookup}]"));
+        assert_eq!((&shared[..], own.len()), (&["orders", "customers"].map(str::to_owned)[..], 0));
+        let joined = |from: &str| {
+            doc! {"$facet": {"a": [
+                {"$lookup": {"from": from, "pipeline": [], "as": "x"}},
+            ]}}
+        };
+        assert_eq!(template, doc! {"pipeline": [joined("customers")]});
+
+        let (shared, own, template) = named(&format!("{aggregate}: [{lookup}, {{$out: target}}]"));
+        assert_eq!(
+            (shared.len(), own),
+            (
+                0,
+                vec!["orders_1", "customers_1", "target_1"]
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect()
+            )
+        );
+        assert_eq!(template, doc! {"pipeline": [joined("customers_1"), {"$out": "target_1"}]});
+
+        let (shared, own, template) = named("operation: command, command: {count: customers}");
+        assert_eq!((&shared[..], own.len()), (&["customers".to_owned()][..], 0));
+        assert_eq!(template, doc! {"count": "customers"});
+        let index = "{createIndexes: orders, indexes: [{key: {number: 1}, name: n}]}";
+        let (shared, own, template) = named(&format!("operation: command, command: {index}"));
+        assert_eq!((shared.len(), &own[..]), (0, &["orders_1".to_owned()][..]));
+        assert_eq!(template.get_str("createIndexes").expect("a name"), "orders_1");
+        let delete = "{explain: {delete: orders, deletes: [{q: {number: 3}, limit: 1}]}}";
+        let (shared, own, template) = named(&format!("operation: command, command: {delete}"));
+        assert_eq!((shared.len(), &own[..]), (0, &["orders_1".to_owned()][..]));
+        let explained = template.get_document("explain").expect("a command");
+        assert_eq!(explained.get_str("delete").expect("a name"), "orders_1");
+    }
 }

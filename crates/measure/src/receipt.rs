@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::collect::Given;
 use crate::measured::Measured;
+use crate::phase::first_collection;
 use record::records::Receipt;
 use workload::operations::{Counted, about, inserts};
 use workload::plan::{Kind, Operation, Phase};
@@ -91,7 +92,13 @@ fn claimed_opcounters(
 fn document_change(phase: &Phase, done: &[u64], given: &[Option<Given>]) -> Option<i64> {
     let mut change = 0;
     for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
-        if operation.upsert == Some(true) || operation.kind == Kind::Drop {
+        // One collection is counted, and what a pipeline or a command wrote is not claimed.
+        let elsewhere = Some(operation.collection.as_str()) != first_collection(phase);
+        if operation.upsert == Some(true)
+            || operation.kind == Kind::Drop
+            || operation.mentions_to_write()
+            || ((about(operation.kind).writes)(operation) && elsewhere)
+        {
             return None;
         }
         let deleted = if about(operation.kind).deletes { *done } else { 0 };

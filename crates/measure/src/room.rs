@@ -131,7 +131,11 @@ impl<'a> Most<'a> {
                 (made.map(|made| inserted(phase, made)).sum::<u64>(), phase)
             };
             let touches = |phase: &Phase| {
-                phase.operations.iter().any(|made| made.collection == collection.name)
+                phase
+                    .operations
+                    .iter()
+                    .flat_map(Operation::collections)
+                    .any(|it| it == collection.name)
             };
             if !has_own(plan, first) || !story.iter().any(touches) {
                 continue;

@@ -101,16 +101,11 @@ impl Runner {
     async fn load_shared(&self) -> Result<()> {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
-        for (number, collection) in plan.collections.iter().enumerate() {
-            let read = plan.phases.iter().enumerate().any(|(number, phase)| {
-                let reads = phase.operations.iter().any(|it| it.collection == collection.name);
-                reads && !phase::has_own(plan, number)
-            });
-            if read || collection.kept {
-                let documents = self.inputs.documents(plan, number);
-                let name = &collection.name;
-                load(admin, name, collection, documents, &self.progress, &self.stop).await?;
-            }
+        for number in phase::shared(plan) {
+            let collection = &plan.collections[number];
+            let documents = self.inputs.documents(plan, number);
+            let name = &collection.name;
+            load(admin, name, collection, documents, &self.progress, &self.stop).await?;
         }
         self.progress.doing("waiting until the server has written what was loaded");
         admin.settle().await;

@@ -139,7 +139,8 @@ impl Ground<'_> {
         let inputs = inputs.map_err(|error| error.message)?;
         for (number, phase) in plan.phases.iter().enumerate() {
             let which = Which { round: 0, arm: live.index, phase: number, warmup: false };
-            live.prepare(prepares(&inputs, plan, which, |_| collection.to_owned())).await;
+            let prepares = prepares(&inputs, plan, which, |_| collection.to_owned());
+            live.prepare(prepares.map_err(|error| error.message)?).await;
             let patience = Patience::planned(TURN, PLANNED, Duration::ZERO);
             live.turn(self.epoch, patience, None).await;
             let ended = live.end().await;

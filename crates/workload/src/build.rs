@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::at::At;
 use super::check::Check;
-use super::collection::collection;
+use super::collection::{check_own_names, collection};
 use super::error::{WorkloadError, did_you_mean};
 use super::load::Loaded;
 use super::phase::phase;
@@ -65,6 +65,8 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
             pools.push(pool);
         }
     }
+    let named: Vec<_> = file.collections.0.iter().map(|(name, _)| name).collect();
+    check_own_names(&mut check, &named);
     let names: Vec<&str> = file.collections.names().collect();
     if file.phases.value.is_empty() {
         check.wrong(

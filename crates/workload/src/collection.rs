@@ -50,6 +50,25 @@ pub fn collection(
     Some((collection, pool))
 }
 
+/// Name on the server of the collection that an arm has for itself; `slot` is its number among the
+/// arms of the round.
+pub fn own_name(collection: &str, slot: usize, warmup: bool) -> String {
+    format!("{collection}_{slot}{}", if warmup { "_warmup" } else { "" })
+}
+
+/// Complains of a collection that an arm's own one would replace on the server.
+pub fn check_own_names(check: &mut Check<'_>, names: &[&At<String>]) {
+    for name in names {
+        let text = name.value.as_str();
+        let stem = text.strip_suffix("_warmup").unwrap_or(text);
+        let Some((other, slot)) = stem.rsplit_once('_') else { continue };
+        if slot.parse::<u32>().is_ok() && names.iter().any(|it| it.value == other) {
+            let message = format!("`{text}` is the name of an arm's own `{other}` on the server");
+            check.wrong(name.place, message, "give one of the two another name");
+        }
+    }
+}
+
 fn check_name(check: &mut Check<'_>, name: &At<String>) {
     let text = &name.value;
     check.reserved(text, name.place);

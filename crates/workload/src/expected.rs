@@ -94,10 +94,11 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
         return Rule::Unknown;
     };
     let population = Population::before(plan, number, collection);
+    let of = &made.collection;
     let changes = phase
         .operations
         .iter()
-        .any(|other| other.collection == made.collection && (about(other.kind).writes)(other));
+        .any(|other| (about(other.kind).writes)(other) && other.collections().any(|it| it == of));
     let meaning = match about(made.kind).answers {
         Answers::All => Meaning::All,
         _ => meaning(made, collection),

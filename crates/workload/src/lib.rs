@@ -60,6 +60,7 @@ mod values;
 pub use build::{DRIVER_OPTIONS, Workload, build};
 pub use builtin::{BUILTINS, Builtin, open};
 pub use check::MARKER;
+pub use collection::own_name;
 pub use error::WorkloadError;
 pub use expected::{Answered, Expectation, Expected};
 pub use json_schema::schema;

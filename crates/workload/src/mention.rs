@@ -13,4 +13,14 @@ pub struct Mention {
     pub collection: String,
     /// Whether it is written.
     pub writes: bool,
+    /// Whether its indexes alone are, and its documents stay.
+    #[serde(default)]
+    pub indexes: bool,
+}
+
+impl Mention {
+    /// Whether it changes the documents of a collection.
+    pub fn changes(&self, collection: &str) -> bool {
+        self.writes && !self.indexes && self.collection == collection
+    }
 }

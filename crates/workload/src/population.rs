@@ -46,7 +46,8 @@ impl Population {
     }
 
     /// Whether the core knows which documents there are. It does not after a mix or a bulk_write
-    /// that inserts or deletes, an upsert, or a phase that ends by its time.
+    /// that inserts or deletes, an upsert, a pipeline or a command that writes, or a phase that ends
+    /// by its time.
     pub fn is_known(&self) -> bool {
         self.known
     }
@@ -141,6 +142,7 @@ impl Population {
         };
         for (number, made) in phase.operations.iter().enumerate() {
             let about = about(made.kind);
+            self.known &= !made.mentions().any(|mention| mention.changes(&collection.name));
             if made.collection != collection.name {
                 continue;
             }

@@ -8,8 +8,10 @@ use serde_saphyr::Location;
 use super::at::At;
 use super::check::Check;
 use super::error::did_you_mean;
+use super::kind::Word;
 use super::mention::Mention;
-use super::plan::Operation;
+use super::plan::{Operation, Template};
+use super::stamp::find;
 use super::tree::Tree;
 
 impl Operation {
@@ -18,9 +20,28 @@ impl Operation {
         self.templates().flat_map(|template| &template.mentions)
     }
 
-    /// Whether that changes one of them.
+    /// Names of all collections that it works on, its own first.
+    pub fn collections(&self) -> impl Iterator<Item = &str> {
+        let own = Some(self.collection.as_str()).filter(|name| !name.is_empty());
+        own.into_iter().chain(self.mentions().map(|mention| mention.collection.as_str()))
+    }
+
+    /// Whether its pipeline or command writes one of them.
     pub fn mentions_to_write(&self) -> bool {
         self.mentions().any(|mention| mention.writes)
+    }
+}
+
+impl Template {
+    /// The document with the names that its collections have on the server.
+    pub fn named(&self, name: impl Fn(&str) -> String) -> Document {
+        let mut document = self.document.clone();
+        for Mention { path, collection, .. } in &self.mentions {
+            if let Some(place) = find(&mut document, path) {
+                *place = Bson::String(name(collection));
+            }
+        }
+        document
     }
 }
 
@@ -29,6 +50,8 @@ impl Operation {
 enum Part {
     /// Name of a collection that is read.
     Reads,
+    /// Name of a collection whose indexes change.
+    Indexes,
     /// Name of a collection that is written.
     Writes,
     /// A pipeline, where it is a list.
@@ -41,7 +64,7 @@ enum Part {
 /// By the key that it stands under; `*` is any key.
 type Parts = &'static [(&'static str, Part)];
 
-use Part::{Each, Reads, Stages, Writes};
+use Part::{Each, Indexes, Reads, Stages, Writes};
 
 const STAGES: &[(&str, Parts)] = &[
     ("$addFields", &[]),
@@ -85,12 +108,12 @@ const COMMANDS: &[(&str, Parts)] = &[
     ("collstats", &[("collstats", Reads)]),
     ("connectionStatus", &[]),
     ("count", &[("count", Reads)]),
-    ("createIndexes", &[("createIndexes", Writes)]),
+    ("createIndexes", &[("createIndexes", Indexes)]),
     ("dbStats", &[]),
     ("dbstats", &[]),
     ("delete", &[("delete", Writes)]),
     ("distinct", &[("distinct", Reads)]),
-    ("dropIndexes", &[("dropIndexes", Writes)]),
+    ("dropIndexes", &[("dropIndexes", Indexes)]),
     ("explain", &[("explain", Part::Command)]),
     ("find", &[("find", Reads)]),
     ("findAndModify", &[("findAndModify", Writes), ("update", Stages)]),
@@ -182,7 +205,9 @@ impl Reader<'_, '_> {
         };
         let Some((_, parts)) = COMMANDS.iter().find(|(known, _)| known == name) else {
             let message = format!("a workload does not send the command `{name}`");
-            return self.wrong_key(name, message, did_you_mean(name, known));
+            let own = Word::ALL.iter().find(|word| word.name() == name);
+            let own = own.map(|_| format!("write `operation: {name}` instead"));
+            return self.wrong_key(name, message, own.or_else(|| did_you_mean(name, known)));
         };
         for key in command.keys() {
             if key.starts_with('$') || OF_THE_DRIVER.contains(&key.as_str()) {
@@ -203,7 +228,7 @@ impl Reader<'_, '_> {
 
     fn part(&mut self, value: &Bson, part: Part) {
         match (part, value) {
-            (Reads | Writes, value) => self.name(value, matches!(part, Writes)),
+            (Reads | Indexes | Writes, value) => self.name(value, part),
             (Stages, Bson::Array(stages)) => self.each(stages, Self::stage),
             (Each(parts), Bson::Array(items)) => self.each(items, |it, item| {
                 if let Bson::Document(item) = item {
@@ -244,11 +269,13 @@ impl Reader<'_, '_> {
         });
     }
 
-    fn name(&mut self, value: &Bson, writes: bool) {
+    fn name(&mut self, value: &Bson, part: Part) {
         match value {
             Bson::String(name) if self.names.contains(&name.as_str()) => {
                 let (path, collection) = (self.path.clone(), name.clone());
-                self.found.push(Mention { path, collection, writes });
+                let indexes = matches!(part, Indexes);
+                let writes = indexes || matches!(part, Writes);
+                self.found.push(Mention { path, collection, writes, indexes });
             }
             Bson::String(name) => {
                 let hint = did_you_mean(name, self.names.iter().copied());
@@ -290,7 +317,7 @@ impl Reader<'_, '_> {
 }
 
 /// What was written for the value at a path, or for what is around it.
-fn written<'a>(tree: &'a At<Tree>, path: &[String]) -> &'a At<Tree> {
+pub(super) fn written<'a>(tree: &'a At<Tree>, path: &[String]) -> &'a At<Tree> {
     let Some((first, rest)) = path.split_first() else { return tree };
     let inner = match &tree.value {
         Tree::List(items) => first.parse::<usize>().ok().and_then(|number| items.get(number)),

@@ -141,7 +141,8 @@ pub fn encode(document: &Document) -> Vec<u8> {
     document.to_vec().expect("field names hold no zero byte: parsed from YAML, JSON or BSON")
 }
 
-fn find<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson> {
+/// The value at a path.
+pub(super) fn find<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson> {
     let (first, rest) = path.split_first()?;
     let mut value = document.get_mut(first)?;
     for name in rest {

@@ -13,6 +13,7 @@ use super::plan::{
 };
 use super::population::Population;
 use super::schema;
+use super::sent::written;
 use super::sequence::{check_ranges, stretches};
 
 /// Arms that hand a collection on work one after the other, in all phases.
@@ -65,6 +66,7 @@ fn check_run(check: &mut Check<'_>, plan: &Plan) {
             dealt_keys(check, phase, given);
             drops_once(check, phase, given);
             for made in &phase.operations {
+                joins_documents(check, &plan, (number, made), given);
                 if let Some(collection) = plan.collection(made) {
                     let site = Site { plan: &plan, number, made, collection };
                     site.check(check, given);
@@ -123,6 +125,27 @@ fn drops_once(check: &mut Check<'_>, phase: &Phase, given: &At<schema::Phase>) {
     if drops && !(once && phase.operations.len() == 1) {
         let hint = "a phase of its own with `operations: 1`";
         check.wrong(place_of(given), "a collection is dropped once", hint);
+    }
+}
+
+/// A collection that a pipeline reads beside the one that it begins with.
+fn joins_documents(
+    check: &mut Check<'_>,
+    plan: &Plan,
+    (number, made): (usize, &Operation),
+    given: &At<schema::Phase>,
+) {
+    let mentions = made.pipeline.iter().flat_map(|template| &template.mentions);
+    for mention in mentions.filter(|mention| !mention.writes) {
+        let name = &mention.collection;
+        let Some(collection) = plan.collections.iter().find(|it| it.name == *name) else { continue };
+        let population = Population::before(plan, number, collection);
+        if population.is_known() && population.is_empty() {
+            let own = given.value.pipeline.as_ref();
+            let place = own.map_or(place_of(given), |tree| written(tree, &mention.path[1..]).place);
+            let message = format!("the pipeline reads `{name}`, which has no documents");
+            check.wrong(place, message, format!("give `{name}` some `documents:`"));
+        }
     }
 }
 
