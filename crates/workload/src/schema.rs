@@ -160,7 +160,8 @@ with_shared_keys! {
         range: Option<At<u64>>,
         /// A filter of one's own in place of `by`. Here and in `update`, `pipeline` and `command`,
         /// `{$stamp: key}` is a value made per operation (a long),
-        /// `{$stamp: {type: int, value: key, add: 5}}` in full.
+        /// `{$stamp: {type: int, value: key, add: 5}}` in full. A field's words in a `document`,
+        /// such as `one_of`, are refused there; `{constant: …}` sends a value that has them.
         filter: Option<At<Tree>>,
         /// Largest number of documents, or drawn for each operation: `{uniform: [1, 100]}`.
         limit: Option<At<Amount>>,

@@ -19,9 +19,10 @@ pub fn template(check: &mut Check<'_>, tree: &At<Tree>, form: Form<'_>) -> Templ
     let wrap = matches!(form, Form::Pipeline(_)).then_some("pipeline");
     let mut stamps = Vec::new();
     let mut path: Vec<String> = wrap.iter().map(|name| (*name).to_owned()).collect();
-    let value = to_bson(check, tree, &mut path, &mut |check, value, path| {
+    let mut stamp = |check: &mut Check<'_>, value: &At<Tree>, path: &[String]| {
         stamped(check, value, path, &mut stamps)
-    });
+    };
+    let value = to_bson(check, tree, &mut path, &mut Some(&mut stamp));
     let document = match (wrap, value) {
         (Some(name), value) => Document::from_iter([(name.to_owned(), value)]),
         (None, Bson::Document(document)) => document,
