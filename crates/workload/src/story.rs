@@ -138,7 +138,9 @@ fn joins_documents(
     let mentions = made.pipeline.iter().flat_map(|template| &template.mentions);
     for mention in mentions.filter(|mention| !mention.writes) {
         let name = &mention.collection;
-        let Some(collection) = plan.collections.iter().find(|it| it.name == *name) else { continue };
+        let Some(collection) = plan.collections.iter().find(|it| it.name == *name) else {
+            continue;
+        };
         let population = Population::before(plan, number, collection);
         if population.is_known() && population.is_empty() {
             let own = given.value.pipeline.as_ref();
