@@ -133,6 +133,7 @@ impl Stand {
         self.inputs.fit(plan).map_err(|error| error.to_string())?;
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
         let prepares = prepares(&self.inputs, plan, which, str::to_owned);
+        let prepares = prepares.map_err(|error| error.to_string())?;
         let samples = PathBuf::from(prepares[0].samples());
         fs::create_dir_all(samples.parent().expect("below the folder"))
             .map_err(|error| error.to_string())?;
