@@ -36,4 +36,5 @@ mod workload_errors;
 mod workload_expected;
 mod workload_plans;
 mod workload_schedules;
+mod workload_schema;
 mod workload_vectors;

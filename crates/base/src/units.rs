@@ -36,6 +36,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     parse(text, &NS, "a time such as 200us, 1.5ms or 2s").map(Duration::from_nanos)
 }
 
+/// The regular expression of a duration, for a JSON Schema.
+pub fn duration_pattern() -> String {
+    let units: Vec<&str> = NS.iter().map(|(name, _)| *name).collect();
+    format!(r"^([0-9]+\.?[0-9]*|\.[0-9]+)\s*({})$|^(0+\.?0*|\.0+)$", units.join("|"))
+}
+
 /// `64MiB`, `1GiB`, `512KiB`; `kB`, `MB` and `GB` are powers of ten.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     parse(text, &BYTES, "a size such as 64MiB or 1GiB")

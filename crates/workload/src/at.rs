@@ -1,32 +1,60 @@
 //! Values with the place they were written at, and mappings that keep their order.
 
+use std::array::IntoIter;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_saphyr::{Location, Spanned};
+use serde::de::value::{MapAccessDeserializer, SeqDeserializer};
+use serde::de::{
+    Deserialize, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
+};
 
-/// A value and where it stands in the (substituted) text. Only this file and `load` know
-/// serde-saphyr, because its interface still moves.
-#[derive(Debug, Clone)]
-pub struct At<T> {
-    pub value: T,
-    /// Where it was written; for an alias, where its anchor is.
-    pub place: Location,
+/// A place in the (substituted) text: its first byte, and how many bytes it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub struct Location(usize, usize);
+
+impl Location {
+    pub const UNKNOWN: Self = Self(usize::MAX, 0);
+
+    pub fn new(first: usize, length: usize) -> Self {
+        Self(first, length)
+    }
+
+    /// First byte and number of bytes, to the end of its line at most.
+    pub fn span(self, text: &str) -> Option<(usize, usize)> {
+        if self == Self::UNKNOWN {
+            return None;
+        }
+        let first = self.0.min(text.len());
+        let rest = &text[first..];
+        let line = rest.find('\n').unwrap_or(rest.len());
+        Some((first, self.1.clamp(usize::from(line > 0), line.max(1))))
+    }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<T>::deserialize(deserializer)?;
-        Ok(Self { value: spanned.value, place: spanned.defined })
+impl<'de, E: Error> IntoDeserializer<'de, E> for Location {
+    type Deserializer = SeqDeserializer<IntoIter<usize, 2>, E>;
+
+    fn into_deserializer(self) -> Self::Deserializer {
+        SeqDeserializer::new([self.0, self.1].into_iter())
     }
+}
+
+/// A value and its place, which `typed` knows; for an alias, the place of its anchor.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub struct At<T> {
+    pub value: T,
+    pub place: Location,
 }
 
 impl<T: JsonSchema> JsonSchema for At<T> {
     fn schema_name() -> Cow<'static, str> {
         T::schema_name()
+    }
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         T::json_schema(generator)
@@ -41,6 +69,15 @@ pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
+}
+
+/// The only entry of a mapping, as one of several: serde takes the first and drops the others.
+pub fn one_entry<'de, A: MapAccess<'de>, T: Deserialize<'de>>(mut map: A) -> Result<T, A::Error> {
+    let one = T::deserialize(MapAccessDeserializer::new(&mut map))?;
+    match map.next_key::<IgnoredAny>()? {
+        None => Ok(one),
+        Some(_) => Err(A::Error::custom("a mapping of one key has several here")),
+    }
 }
 
 /// A mapping in the order of the file.
@@ -103,7 +140,8 @@ macro_rules! any_of {
     ($type:ident, $visitor:expr, $generator:ident, [$($part:expr),*]) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any($visitor)
+                // No `deserialize_any`: 4.0 is a whole number, as it is in JSON Schema.
+                deserializer.deserialize_i64($visitor)
             }
         }
 

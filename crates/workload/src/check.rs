@@ -1,7 +1,6 @@
 //! Collects mistakes while a workload is checked, so that a user sees all of them at once.
 
-use serde_saphyr::Location;
-
+use super::at::Location;
 use super::error::Problem;
 use super::load::Loaded;
 

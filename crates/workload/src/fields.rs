@@ -7,9 +7,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
-use super::at::{At, Named, any_of};
+use super::at::{At, Location, Named, any_of, one_entry};
 use super::plan::StampSource;
 use super::tree::Tree;
 
@@ -154,21 +154,18 @@ impl<'de> Visitor<'de> for LengthVisitor {
         f.write_str("a length: a number, fill, {uniform: [a, b]}, {normal: [mean, ")?;
         f.write_str("deviation]} or {weights: {length: weight}}")
     }
-    fn visit_u64<E>(self, value: u64) -> Result<Length, E> {
-        Ok(Length::Fixed(value))
-    }
     fn visit_i64<E: Error>(self, value: i64) -> Result<Length, E> {
-        let length = u64::try_from(value);
-        length.map(Length::Fixed).map_err(|_| E::custom("a length cannot be negative"))
+        let wrong = |_| E::invalid_value(Unexpected::Signed(value), &self);
+        u64::try_from(value).map(Length::Fixed).map_err(wrong)
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Length, E> {
         match value {
             "fill" => Ok(Length::Fill),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Str(value), &self)),
+            _ => Err(E::invalid_value(Unexpected::Str(value), &self)),
         }
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Length, A::Error> {
-        Distribution::deserialize(MapAccessDeserializer::new(map)).map(Length::Drawn)
+        one_entry(map).map(Length::Drawn)
     }
 }
 
@@ -191,8 +188,7 @@ impl<'de> Visitor<'de> for FieldVisitor {
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Field, E> {
         let kind = FieldType::deserialize(StrDeserializer::<E>::new(value))?;
-        let place = serde_saphyr::Location::UNKNOWN;
-        let kind = Some(At { value: kind, place });
+        let kind = Some(At { value: kind, place: Location::UNKNOWN });
         Ok(Field(FieldKeys { kind, ..FieldKeys::default() }))
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field, A::Error> {

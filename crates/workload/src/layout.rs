@@ -1,15 +1,13 @@
 //! Turns the YAML of fields into shapes and stamps, and says what does not go together.
 
-use bson::Bson;
-use serde_saphyr::Location;
-
-use super::at::{At, Named};
+use super::at::{At, Location, Named};
 use super::check::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout, Shape};
 use super::fields::{Distribution, Field, FieldKeys, FieldType, Fill, Length};
 use super::plan::{Stamp, StampForm, StampSource};
 use super::stamp::{Input, value_of};
 use super::values;
+use bson::Bson;
 
 /// Seconds of 2026-01-01 in hex: `ObjectIds` made of keys look as if they were made then.
 pub const OBJECT_ID_PREFIX: &str = "6955b900";

@@ -52,6 +52,7 @@ mod story;
 mod substitute;
 mod template;
 mod tree;
+mod typed;
 mod unique;
 mod unrolled;
 mod user_file;

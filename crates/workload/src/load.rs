@@ -6,17 +6,14 @@ use std::sync::Arc;
 
 use miette::NamedSource;
 use serde::Deserialize;
-use serde_saphyr::Location;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::at::{At, Named};
+use super::at::{At, Location, Named};
 use super::error::{Problem, Source, WorkloadError, did_you_mean};
 use super::schema::File;
 use super::substitute::{Substituted, blank, is_plain, substitute};
-use super::tree::Tree;
-
-/// Letters of a word that a message quotes.
-const WORD_LETTERS_MAX: usize = 60;
+use super::tree::{Parsed, ParsedTree, Tree};
+use super::typed::{self, short};
 
 /// A parsed workload and all that is needed to point into it.
 #[derive(Debug)]
@@ -36,7 +33,7 @@ pub struct Loaded {
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
-    parameters: Named<At<Tree>>,
+    parameters: Option<Parsed<ParsedTree>>,
 }
 
 /// Parses the text of a workload; `path` names it in messages and finds its `file:`s.
@@ -51,13 +48,23 @@ pub fn parse(
     let blanked = blank(text);
     let head: Head = serde_saphyr::from_str_with_options(&blanked, options())
         .map_err(|error| fail(vec![explain(&error, &blanked, None)]))?;
-    let parameters = resolve(&head.parameters, sets, text).map_err(fail)?;
+    let defaults = match head.parameters.map(At::from) {
+        Some(tree) => typed::read(&tree).map_err(|wrong| fail(vec![wrong.problem(text, None)]))?,
+        None => Named::default(),
+    };
+    let parameters = resolve(&defaults, sets, text).map_err(fail)?;
     let is_text = |default: &Tree| matches!(default, Tree::String(it) if is_plain(it));
-    let texts = head.parameters.0.iter().filter(|(_, default)| is_text(&default.value));
+    let texts = defaults.0.iter().filter(|(_, default)| is_text(&default.value));
     let texts = texts.map(|(name, _)| name.value.clone()).collect();
     let map = substitute(text, &parameters, &texts).map_err(fail)?;
-    let file: File = serde_saphyr::from_str_with_options(&map.text, options())
+    let parsed: Parsed<ParsedTree> = serde_saphyr::from_str_with_options(&map.text, options())
         .map_err(|error| fail(vec![explain(&error, &map.text, Some(&map))]))?;
+    let parsed = At::from(parsed);
+    if matches!(parsed.value, Tree::Null) {
+        return Err(fail(vec![empty(Some((0, 0)))]));
+    }
+    let file: File =
+        typed::read(&parsed).map_err(|wrong| fail(vec![wrong.problem(&map.text, Some(&map))]))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Ok(Loaded {
         file,
@@ -73,7 +80,7 @@ pub fn parse(
 impl Loaded {
     /// Byte offset and length in the user's file.
     pub(super) fn span(&self, place: Location) -> Option<(usize, usize)> {
-        span(place, &self.text).map(|span| self.map.original(span))
+        place.span(&self.text).map(|span| self.map.original(span))
     }
 
     /// The error of these problems, if there are any.
@@ -83,7 +90,11 @@ impl Loaded {
 }
 
 fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! { with_snippet: false }
+    serde_saphyr::options! {
+        with_snippet: false,
+        strict_booleans: true,
+        underscored_numbers_as_strings: true,
+    }
 }
 
 fn resolve(
@@ -102,7 +113,7 @@ fn resolve(
             other => {
                 let message =
                     format!("the default of the parameter `{}` is {}", name.value, other.kind());
-                let problem = Problem::new(message, span(value.place, text));
+                let problem = Problem::new(message, value.place.span(text));
                 problems.push(problem.hint("make it a number, a text, true or false"));
                 continue;
             }
@@ -124,64 +135,37 @@ fn resolve(
     if problems.is_empty() { Ok(parameters) } else { Err(problems) }
 }
 
-/// Byte offset and length of a place; the parser counts characters where it knows no bytes.
-fn span(place: Location, text: &str) -> Option<(usize, usize)> {
-    if place == Location::UNKNOWN {
-        return None;
-    }
-    let known = place.span().byte_offset().zip(place.span().byte_len());
-    let (offset, length) = if let Some((offset, length)) = known {
-        (offset as usize, length as usize)
+/// The place of a parser's error, which counts characters where it knows no bytes.
+fn place_of(error: &serde_saphyr::Error, text: &str) -> Option<Location> {
+    let span = error.location()?.span();
+    let known = span.byte_offset().zip(span.byte_len());
+    Some(if let Some((first, length)) = known {
+        Location::new(first as usize, length as usize)
     } else {
-        let characters = place.span().offset() as usize;
-        let offset = text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
-        (offset, 1)
-    };
-    let offset = offset.min(text.len());
-    let rest = &text[offset..];
-    let line = rest.find('\n').unwrap_or(rest.len());
-    Some((offset, length.clamp(usize::from(line > 0), line.max(1))))
+        let mut letters = text.char_indices();
+        let first = letters.nth(span.offset() as usize).map_or(text.len(), |(at, _)| at);
+        Location::new(first, 1)
+    })
+}
+
+fn empty(at: Option<(usize, usize)>) -> Problem {
+    Problem::new("the file ends too early or is empty", at)
+        .hint("begin with a workload that `mongodyno workloads crud` prints")
 }
 
 /// Turns a parser's error into one in our words.
 fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -> Problem {
     use serde_saphyr::Error as E;
     let error = error.without_snippet();
-    let found = error.location().and_then(|place| span(place, text));
+    let found = place_of(error, text).and_then(|place| place.span(text));
     let word = found.and_then(|(at, length)| text.get(at..at + length)).unwrap_or("").trim();
     let at = found.map(|span| map.map_or(span, |map| map.original(span)));
     match error {
-        E::SerdeUnknownField { field, expected, .. } => {
-            let hint = foreign(field).or_else(|| did_you_mean(field, expected.iter().copied()));
-            Problem::new(format!("unknown key `{field}`"), at).maybe_hint(hint)
-        }
-        E::SerdeUnknownVariant { variant, expected, .. } => {
-            let hint = did_you_mean(variant, expected.iter().copied());
-            Problem::new(format!("`{variant}` is not known here"), at).maybe_hint(hint)
-        }
-        E::SerdeMissingField { field, .. } => {
-            Problem::new(format!("the key `{field}` is missing"), at)
-                .hint(format!("add `{field}:`"))
-        }
-        E::InvalidScalar { ty, .. } => {
-            let message = format!("`{}` cannot be the value of this key", short(word));
-            Problem::new(message, at).hint(format!("write {}", wanted(ty)))
-        }
-        E::InvalidBooleanStrict { .. } => {
-            let message = format!("`{}` cannot be the value of this key", short(word));
-            Problem::new(message, at).hint("write true or false")
-        }
         E::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or(word);
             Problem::new(format!("the key `{key}` is here twice"), at).hint("remove one of the two")
         }
-        E::SerdeInvalidType { unexpected, expected, .. }
-        | E::SerdeInvalidValue { unexpected, expected, .. } => {
-            Problem::new(format!("the {} cannot be here", short(unexpected)), at)
-                .hint(format!("write {}", wanted(expected)))
-        }
-        E::Eof { .. } => Problem::new("the file ends too early or is empty", at)
-            .hint("begin with a workload that `mongodyno workloads crud` prints"),
+        E::Eof { .. } => empty(at),
         E::NonFiniteFloat { value, .. } => {
             Problem::new(format!("`{}` is not a finite number", short(value)), at)
                 .hint("write a number that a double can hold, or put a text in quotes")
@@ -204,26 +188,6 @@ fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -
     }
 }
 
-/// A type's name in Rust, in words.
-fn wanted(expected: &str) -> &str {
-    match expected {
-        "u64" => "a whole number, 0 or more",
-        "u32" => "a whole number from 0 to 4294967295",
-        "i64" | "i32" => "a whole number",
-        "f64" | "f32" => "a number",
-        "bool" | "boolean" | "a boolean" => "true or false",
-        "a string" => "a text, in quotes where it looks like a number",
-        other => other,
-    }
-}
-
-/// The beginning of a word that may have thousands of letters.
-fn short(word: &str) -> String {
-    let mut letters = word.chars();
-    let begin: String = letters.by_ref().take(WORD_LETTERS_MAX).collect();
-    if letters.next().is_none() { begin } else { begin + "…" }
-}
-
 /// Message and hint for a bound of the YAML parser.
 fn too_large(breach: &BudgetBreach) -> (String, &'static str) {
     match breach {
@@ -243,19 +207,4 @@ fn too_large(breach: &BudgetBreach) -> (String, &'static str) {
             ("the YAML has more values than the parser takes".to_owned(), hint)
         }
     }
-}
-
-/// Words of k6, YCSB and genny for keys that have another name here.
-fn foreign(key: &str) -> Option<String> {
-    let ours = match key.to_lowercase().as_str() {
-        "threads" | "vus" | "threadcount" | "concurrency" | "clients" => "workers",
-        "iterations" | "operationcount" | "repeat" | "count" => "operations",
-        "recordcount" => "documents",
-        "target" | "rps" | "arrival_rate" | "globalrate" => "rate",
-        "sleep" => "think",
-        "requestdistribution" | "distribution" => "keys",
-        "bulk" | "batchsize" => "batch",
-        _ => return None,
-    };
-    Some(format!("write `{ours}`, as it is called here"))
 }

@@ -1,7 +1,6 @@
 //! Turns the keys of an operation into the template that adapters get.
 
-use serde_saphyr::Location;
-
+use super::at::Location;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::Word;

@@ -1,8 +1,6 @@
 //! When a phase's operations begin and when it ends.
 
-use serde_saphyr::Location;
-
-use super::at::At;
+use super::at::{At, Location};
 use super::check::Check;
 use super::plan::{Limit, Pacing};
 use super::schema::{self, Time};

@@ -1,9 +1,6 @@
 //! Checks a phase and puts it together.
 
-use serde_json::json;
-use serde_saphyr::Location;
-
-use super::at::At;
+use super::at::{At, Location};
 use super::check::Check;
 use super::kind::Word;
 use super::operation::operation;
@@ -14,6 +11,7 @@ use super::plan::{
     StampSource,
 };
 use super::schema::{self, KeysName, OperationKeys};
+use serde_json::json;
 
 /// The stamps that make a document a message (SPEC section 9).
 const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [

@@ -3,17 +3,16 @@
 
 use std::fmt;
 
+use base::units::parse_duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{Error, MapAccess, Visitor};
-use serde_saphyr::Location;
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
-use base::units::parse_duration;
-
-use super::at::{At, Named, any_of};
+use super::at::{At, Location, Named, any_of, one_entry};
 use super::clients::Clients;
 use super::fields::{Field, FieldType};
+use super::json_schema;
 use super::kind::Word;
 use super::sharding::Sharding;
 use super::tree::Tree;
@@ -28,6 +27,7 @@ pub struct File {
     pub why: At<String>,
     /// Parameters and their defaults; `--set name=value` changes them.
     #[serde(default)]
+    #[schemars(schema_with = "json_schema::scalar")]
     pub parameters: Named<At<Tree>>,
     /// Standard URI options for every arm (`maxPoolSize: 50`); `default` leaves one unset.
     #[serde(default)]
@@ -383,8 +383,7 @@ impl<'de> Visitor<'de> for KeysVisitor {
         Ok(Keys { name, numbers: None })
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keys, A::Error> {
-        let keys = KeysWithNumbers::deserialize(MapAccessDeserializer::new(map))?;
-        let (name, numbers) = match keys {
+        let (name, numbers) = match one_entry(map)? {
             KeysWithNumbers::Zipfian(theta) => (KeysName::Zipfian, [theta, 0.0]),
             KeysWithNumbers::Latest(theta) => (KeysName::Latest, [theta, 0.0]),
             KeysWithNumbers::Hotspot(shares) => (KeysName::Hotspot, shares),
@@ -415,13 +414,9 @@ impl<'de> Visitor<'de> for AmountVisitor {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a whole number or {uniform: [1, 100]}")
     }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Amount, E> {
-        let wrong = |_| E::custom(format!("{value} is above {}", u32::MAX));
-        u32::try_from(value).map(Amount::Fixed).map_err(wrong)
-    }
     fn visit_i64<E: Error>(self, value: i64) -> Result<Amount, E> {
-        let wrong = |_| E::custom(format!("{value} is no number of documents"));
-        u64::try_from(value).map_err(wrong).and_then(|value| self.visit_u64(value))
+        let wrong = |_| E::invalid_value(Unexpected::Signed(value), &self);
+        u32::try_from(value).map(Amount::Fixed).map_err(wrong)
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Amount, A::Error> {
         let Uniform { uniform: [low, high] } =
@@ -445,18 +440,14 @@ impl Visitor<'_> for BatchVisitor {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a whole number, or all")
     }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Batch, E> {
-        let wrong = |_| E::custom(format!("{value} is above {}", u32::MAX));
-        u32::try_from(value).map(Batch::Of).map_err(wrong)
-    }
     fn visit_i64<E: Error>(self, value: i64) -> Result<Batch, E> {
-        let wrong = |_| E::custom(format!("{value} is no number of documents"));
-        u64::try_from(value).map_err(wrong).and_then(|value| self.visit_u64(value))
+        let wrong = |_| E::invalid_value(Unexpected::Signed(value), &self);
+        u32::try_from(value).map(Batch::Of).map_err(wrong)
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Batch, E> {
         match value {
             "all" => Ok(Batch::All),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Str(value), &self)),
+            _ => Err(E::invalid_value(Unexpected::Str(value), &self)),
         }
     }
 }
@@ -468,9 +459,6 @@ impl Visitor<'_> for TimeVisitor {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a time: seconds, or with a unit as in 500ms, 10s, 2m")
     }
-    fn visit_u64<E>(self, value: u64) -> Result<Time, E> {
-        Ok(Time(value as f64))
-    }
     fn visit_i64<E>(self, value: i64) -> Result<Time, E> {
         Ok(Time(value as f64))
     }
@@ -478,7 +466,7 @@ impl Visitor<'_> for TimeVisitor {
         Ok(Time(value))
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Time, E> {
-        let wrong = |_| E::invalid_value(serde::de::Unexpected::Str(value), &self);
+        let wrong = |_| E::invalid_value(Unexpected::Str(value), &self);
         parse_duration(value).map(|it| Time(it.as_secs_f64())).map_err(wrong)
     }
 }
@@ -492,4 +480,4 @@ any_of!(
 );
 any_of!(Amount, AmountVisitor, g, [g.subschema_for::<u32>(), g.subschema_for::<Uniform>()]);
 any_of!(Batch, BatchVisitor, g, [g.subschema_for::<u32>(), serde_json::json!({"const": "all"})]);
-any_of!(Time, TimeVisitor, g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);
+any_of!(Time, TimeVisitor, _g, [json_schema::time()]);

@@ -2,10 +2,7 @@
 //! database, on collections of the workload (decision 0090). Both are lists of what is allowed.
 //! With a list of what is forbidden, the next server's new command would pass.
 
-use bson::{Bson, Document};
-use serde_saphyr::Location;
-
-use super::at::At;
+use super::at::{At, Location};
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::Word;
@@ -13,6 +10,7 @@ use super::mention::Mention;
 use super::plan::{Operation, Template};
 use super::stamp::find;
 use super::tree::Tree;
+use bson::{Bson, Document};
 
 impl Operation {
     /// The collections that its pipeline or command names.

@@ -1,9 +1,7 @@
 //! Whether each phase finds the documents that it works on: those of its collections, and those
 //! that the phases before it in its story left there.
 
-use serde_saphyr::Location;
-
-use super::at::At;
+use super::at::{At, Location};
 use super::check::Check;
 use super::laps::{fits_one_lap, has_one_lap};
 use super::meaning::{Meaning, meaning};

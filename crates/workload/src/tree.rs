@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde_saphyr::Spanned;
 
-use super::at::At;
+use super::at::{At, Location};
 
 /// A YAML value; mappings keep their order, as BSON does.
 #[derive(Debug, Clone)]
@@ -32,6 +34,19 @@ impl Tree {
         }
     }
 
+    /// What it is to serde.
+    pub fn found(&self) -> Unexpected<'_> {
+        match self {
+            Self::Null => Unexpected::Unit,
+            Self::Bool(value) => Unexpected::Bool(*value),
+            Self::Int(value) => Unexpected::Signed(*value),
+            Self::Double(value) => Unexpected::Float(*value),
+            Self::String(value) => Unexpected::Str(value),
+            Self::List(_) => Unexpected::Seq,
+            Self::Map(_) => Unexpected::Map,
+        }
+    }
+
     /// Its name in messages.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -46,18 +61,20 @@ impl Tree {
     }
 }
 
-struct TreeVisitor;
+/// Reads a value whose names are `N` and whose values are `V`.
+struct TreeVisitor<N, V>(PhantomData<(N, V)>);
 
-impl<'de> Visitor<'de> for TreeVisitor {
+impl<'de, N, V> Visitor<'de> for TreeVisitor<N, V>
+where
+    N: Deserialize<'de> + Into<At<String>>,
+    V: Deserialize<'de> + Into<At<Tree>>,
+{
     type Value = Tree;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a YAML value")
     }
     fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
-    }
-    fn visit_none<E>(self) -> Result<Tree, E> {
         Ok(Tree::Null)
     }
     fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
@@ -79,15 +96,15 @@ impl<'de> Visitor<'de> for TreeVisitor {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = list.next_element()? {
-            items.push(item);
+        while let Some(item) = list.next_element::<V>()? {
+            items.push(item.into());
         }
         Ok(Tree::List(items))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
         let mut entries = Vec::new();
-        while let Some(key) = map.next_key()? {
-            entries.push((key, map.next_value()?));
+        while let Some((name, value)) = map.next_entry::<N, V>()? {
+            entries.push((name.into(), value.into()));
         }
         Ok(Tree::Map(entries))
     }
@@ -95,7 +112,46 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
+        deserializer.deserialize_any(TreeVisitor::<At<String>, At<Self>>(PhantomData))
+    }
+}
+
+/// A value or a name as the parser of YAML gives it.
+pub struct Parsed<T>(Spanned<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Spanned::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<T> Parsed<T> {
+    fn map<U>(self, made: impl FnOnce(T) -> U) -> At<U> {
+        let span = self.0.defined.span();
+        let bytes = span.byte_offset().zip(span.byte_len());
+        let place = |(first, length)| Location::new(first as usize, length as usize);
+        At { value: made(self.0.value), place: bytes.map_or(Location::UNKNOWN, place) }
+    }
+}
+
+impl From<Parsed<String>> for At<String> {
+    fn from(parsed: Parsed<String>) -> Self {
+        parsed.map(|name| name)
+    }
+}
+
+impl From<Parsed<ParsedTree>> for At<Tree> {
+    fn from(parsed: Parsed<ParsedTree>) -> Self {
+        parsed.map(|tree| tree.0)
+    }
+}
+
+pub struct ParsedTree(Tree);
+
+impl<'de> Deserialize<'de> for ParsedTree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let visitor = TreeVisitor::<Parsed<String>, Parsed<Self>>(PhantomData);
+        deserializer.deserialize_any(visitor).map(Self)
     }
 }
 

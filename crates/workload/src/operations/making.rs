@@ -1,9 +1,6 @@
 //! Steps that several operations share in making their templates.
 
-use bson::{Bson, Document};
-use serde_saphyr::Location;
-
-use crate::at::At;
+use crate::at::{At, Location};
 use crate::check::Check;
 use crate::error::did_you_mean;
 use crate::plan::{
@@ -13,6 +10,7 @@ use crate::schema::{Amount, OperationKeys};
 use crate::sent::Form;
 use crate::stamp::{Input, value_of};
 use crate::template::template;
+use bson::{Bson, Document};
 
 /// The phase and workload, as an operation sees them.
 pub struct Site<'a> {

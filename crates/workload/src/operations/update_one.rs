@@ -1,11 +1,9 @@
 //! `update_one`: fields of the key's document, or an update of one's own.
 
 use bson::{Bson, Document};
-use serde_saphyr::Location;
-
 use super::about::About;
 use super::making::{Making, Site};
-use crate::at::{At, Named};
+use crate::at::{At, Location, Named};
 use crate::check::Check;
 use crate::document::one_value;
 use crate::fields::Field;
