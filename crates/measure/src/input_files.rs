@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use bson::RawDocumentBuf;
 
-use crate::phase::Which;
 use crate::turn::ERRORS_CONSECUTIVE_MAX;
 use adapter::messages::{Operation, Pacing, WorkerPrepare, operation};
 use base::error::{Error, Result};
@@ -179,14 +178,15 @@ impl InputFiles {
     pub fn pools_and_templates(
         &self,
         phase: &Phase,
-        which: Which,
+        number: usize,
+        arm: usize,
         own: impl Fn(&str) -> String,
     ) -> Result<Vec<String>> {
         let mut pools = self.pools(phase);
-        let templates = &self.templates[which.phase];
+        let templates = &self.templates[number];
         if !templates.is_empty() {
             let bytes: Vec<u8> = templates.iter().flat_map(|it| encode(&it.named(&own))).collect();
-            let name = format!("phase{}-templates-arm{}.bson", which.phase, which.arm);
+            let name = format!("phase{number}-templates-arm{arm}.bson");
             let path = self.folder.join(name);
             fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
             pools.push(path.to_string_lossy().into_owned());

@@ -295,7 +295,7 @@ pub fn prepares(
     for operation in operations.iter_mut().filter(|it| !it.collection.is_empty()) {
         operation.collection = own(&operation.collection);
     }
-    let pools = inputs.pools_and_templates(phase, which, own)?;
+    let pools = inputs.pools_and_templates(phase, which.phase, which.arm, own)?;
     let prepare = |process| {
         let (limits, steps) = inputs.scheduled(which.phase, phase, process);
         Prepare::Worker(WorkerPrepare {
