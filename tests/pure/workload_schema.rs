@@ -179,6 +179,8 @@ fn the_reader_takes_what_the_schema_takes() {
                 let near = text.get(at.saturating_sub(30)..(at + 20).min(text.len()));
                 differ.push(format!("the reader refuses: {problem} at {near:?}"));
             }
+            // Bounds are checked with all else that a user is told at once.
+            (Ok(loaded), Err(_)) if workload::build(&loaded, 1).is_err() => refused += 1,
             (Ok(_), Err(fault)) => {
                 differ.push(format!("the schema refuses {}: {fault:.100}", fault.instance_path()));
             }

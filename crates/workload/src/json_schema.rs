@@ -68,8 +68,11 @@ fn adapt(schema: &mut Value) {
         return;
     }
     if let Some((least, most)) = bounds(schema.get("format").and_then(Value::as_str)) {
-        schema["minimum"] = least.into();
-        schema["maximum"] = most.into();
+        for (key, bound) in [("minimum", least), ("maximum", most)] {
+            if schema.get(key).is_none() {
+                schema[key] = bound.into();
+            }
+        }
     }
     if let Some(types) = schema.get_mut("type") {
         let named = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);

@@ -6,8 +6,8 @@ use super::plan::{Limit, Pacing};
 use super::schema::{self, Time};
 
 const DAY_S: f64 = 86_400.0;
-const RATE_MAX: f64 = 10_000_000.0;
-const WINDOW_MAX: u32 = 10_000;
+pub const RATE_MAX: f64 = 10_000_000.0;
+pub const WINDOW_MAX: u32 = 10_000;
 /// So many operations have indices that fit a sample.
 const OPERATIONS_MAX: u64 = u32::MAX as u64;
 

@@ -14,6 +14,8 @@ use super::clients::Clients;
 use super::fields::{Field, FieldType};
 use super::json_schema;
 use super::kind::Word;
+use super::pacing::{RATE_MAX, WINDOW_MAX};
+use super::phase::WORKERS_MAX;
 use super::sharding::Sharding;
 use super::tree::Tree;
 
@@ -253,14 +255,18 @@ with_shared_keys! {
         /// Warm-up; default: what the adapter's language needs.
         warmup: Option<At<Time>>,
         /// Threads or tasks in each process (default 1).
+        #[schemars(range(min = 1, max = WORKERS_MAX))]
         workers: Option<At<u32>>,
         /// Processes (default 1).
+        #[schemars(range(min = 1, max = WORKERS_MAX))]
         processes: Option<At<u32>>,
         /// Open loop: operations per second over all workers, begun on time whatever comes back.
+        #[schemars(range(max = RATE_MAX), extend("exclusiveMinimum" = 0))]
         rate: Option<At<f64>>,
         /// With `rate`: random (Poisson) arrivals in place of even gaps.
         poisson: Option<At<bool>>,
         /// Each worker keeps so many operations in flight.
+        #[schemars(range(min = 1, max = WINDOW_MAX))]
         window: Option<At<u32>>,
         /// All operations intended at the start.
         burst: Option<At<bool>>,
