@@ -28,14 +28,16 @@ pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-            c if c.is_control() || is_mark_of_direction(c) => '\u{fffd}',
+            c if steers(c) => '\u{fffd}',
             c => c,
         })
         .collect()
 }
 
-fn is_mark_of_direction(c: char) -> bool {
-    matches!(c,
+/// Whether a character steers a terminal, or reverses the reading direction.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
         '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::format::{Format, Report};
 use super::page;
+use base::say::steers;
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("page.html", include_str!("../page/page.html")),
@@ -53,16 +54,16 @@ pub(super) fn write(
     writeln!(out)
 }
 
-/// JSON that cannot end its `<script>` element, open a comment there or break old parsers' lines.
+/// JSON that cannot end its `<script>` element, open a comment there, break old parsers' lines or
+/// steer the terminal in which somebody prints the page. JSON alone escapes some of that.
 fn script_safe(json: &str) -> String {
+    // All of these have four digits.
+    let escaped = |c: char| format!("\\u{:04x}", u32::from(c));
     let mut safe = String::with_capacity(json.len() + json.len() / 16);
     for c in json.chars() {
         match c {
-            '<' => safe.push_str("\\u003c"),
-            '>' => safe.push_str("\\u003e"),
-            '&' => safe.push_str("\\u0026"),
-            '\u{2028}' => safe.push_str("\\u2028"),
-            '\u{2029}' => safe.push_str("\\u2029"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => safe += &escaped(c),
+            c if steers(c) => safe += &escaped(c),
             c => safe.push(c),
         }
     }
@@ -79,5 +80,14 @@ mod tests {
         assert!(!safe.contains(['<', '>', '&']));
         let value: serde_json::Value = serde_json::from_str(&safe).unwrap();
         assert_eq!(value["a"], "</script><!-- & ");
+    }
+
+    #[test]
+    fn data_cannot_steer_a_terminal() {
+        let name = "\u{1b}[2J\u{7}\u{7f}\u{9b}31m\u{202e}\u{2028}\tend";
+        let safe = script_safe(&serde_json::json!({ "phase": name }).to_string());
+        assert!(safe.is_ascii() && !safe.contains(char::is_control), "{safe:?}");
+        let value: serde_json::Value = serde_json::from_str(&safe).unwrap();
+        assert_eq!(value["phase"], name);
     }
 }
