@@ -9,7 +9,7 @@ use bson::{Document, RawDocumentBuf, doc};
 
 use crate::bench::Bench;
 use crate::consumed::{Sent, judge};
-use crate::{ANSWER_TIMEOUT, Checked, ask, equal, start};
+use crate::{ANSWER_TIMEOUT, Checked, ask, equal, sampled, start};
 use adapter::environment::Environment;
 use adapter::messages::{
     Answer, Consumer, ConsumerPrepare, Deal, Ended, Prepare, Request, TurnDone,
@@ -17,7 +17,6 @@ use adapter::messages::{
 use adapter::process::AdapterProcess;
 use measure::admin::Admin;
 use measure::arm::client_target;
-use record::samples::Samples;
 use workload::plan::{Capped, Collection};
 
 const COLLECTION: &str = "consumed";
@@ -254,8 +253,6 @@ impl Case<'_> {
     }
 
     fn judge(&self) -> Result<(), String> {
-        let file = Samples::open(&self.samples).map_err(|it| it.to_string())?;
-        let samples: Result<Vec<_>, _> = file.collect();
-        judge(&self.sent, &samples.map_err(|it| it.to_string())?)
+        judge(&self.sent, &sampled::read(&self.samples)?)
     }
 }

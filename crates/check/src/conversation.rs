@@ -19,7 +19,6 @@ use adapter::messages::{Alters, Capabilities};
 use adapter::process::AdapterProcess;
 use base::child::rss_bytes;
 use base::clock::Epoch;
-use record::samples::{Sample, Samples};
 
 /// Until documents have arrived that nobody waited for.
 const ARRIVES: Duration = Duration::from_secs(5);
@@ -303,9 +302,7 @@ impl Conversation<'_> {
 
     fn samples(&self, name: &str, wanted: Value) -> Result<(), String> {
         let wanted: Wanted = serde_json::from_value(wanted).map_err(|it| it.to_string())?;
-        let samples = Samples::open(&self.folder.join(name)).map_err(|it| it.to_string())?;
-        let samples: Result<Vec<Sample>, _> = samples.collect();
-        let samples = samples.map_err(|it| it.to_string())?;
+        let samples = sampled::read(&self.folder.join(name))?;
         let turns = self.phases.get(name).map_or(&[][..], Vec::as_slice);
         sampled::judge(&wanted, &samples, turns, self.epoch.now_ns())
     }

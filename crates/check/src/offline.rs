@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{ANSWER_TIMEOUT, Checked, ask, start, vectors};
+use crate::{ANSWER_TIMEOUT, Checked, ask, sampled, start, vectors};
 use adapter::environment::Environment;
 use adapter::messages::{Answer, Prepare, Request};
 use adapter::process::AdapterProcess;
@@ -11,7 +11,6 @@ use base::child::usable_cores;
 use base::clock::Epoch;
 use measure::input_files::noop_prepare;
 use measure::input_files::write_noop_schedule;
-use record::samples::Samples;
 use stats::descriptive::quantile;
 
 /// Longest median time from message to first operation, us (SPEC section 7).
@@ -97,8 +96,7 @@ async fn stop(environment: &Environment, folder: &Path, epoch: &Epoch) -> Result
     let mut process = ready(environment, folder, epoch).await?;
     begin(&mut process, epoch).await;
     stopped(&mut process).await?;
-    let file = Samples::open(&folder.join("check.bin")).map_err(|it| it.to_string())?;
-    if file.count() == 0 {
+    if sampled::read(&folder.join("check.bin"))?.is_empty() {
         return Err("its samples were not written".to_owned());
     }
     Ok(())

@@ -9,7 +9,7 @@ use bson::{Bson, Document, RawDocumentBuf};
 use crate::altered::{altered, comparable};
 use crate::bench::Bench;
 use crate::opening::{acknowledges, refused};
-use crate::{Checked, consumed, consumer, equal};
+use crate::{Checked, consumed, consumer, equal, sampled};
 use adapter::environment::Environment;
 use adapter::messages::{Alters, Ended};
 use adapter::patience::Patience;
@@ -20,7 +20,7 @@ use measure::measured::Measured;
 use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::records::PhaseRun;
-use record::samples::{Sample, Samples};
+use record::samples::Sample;
 use server::uri::with_options;
 use stats::gates::Gate;
 use workload::build::{Workload, build};
@@ -287,8 +287,7 @@ impl<'a> Session<'a> {
     fn samples(&self, number: usize) -> Result<Vec<Sample>, String> {
         let mut all = Vec::new();
         for file in self.files(number) {
-            let samples = Samples::open(&file).map_err(|it| it.to_string())?;
-            all.extend(samples.filter_map(Result::ok));
+            all.extend(sampled::read(&file)?);
         }
         Ok(all)
     }

@@ -3,11 +3,25 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::equal;
-use record::samples::Sample;
+use record::samples::{Sample, Samples};
+
+/// Far more than any check asks for.
+const SAMPLES_MAX: usize = 1 << 22;
+
+/// The samples of a file, which an adapter may have made as large as it likes.
+pub fn read(path: &Path) -> Result<Vec<Sample>, String> {
+    let samples = Samples::open(path).map_err(|it| it.to_string())?;
+    let count = samples.size_hint().0;
+    if count > SAMPLES_MAX {
+        return Err(format!("{count} samples: no check asks for more than {SAMPLES_MAX}"));
+    }
+    samples.take(SAMPLES_MAX).collect::<base::error::Result<_>>().map_err(|it| it.to_string())
+}
 
 /// `expect` of a line with `samples`.
 #[derive(Debug, Default, Deserialize)]
@@ -290,6 +304,14 @@ mod tests {
         wrong("together_min", json!(2), json!(3));
         wrong("service_ns_min", json!(20), json!(21));
         wrong("service_ns_max", json!(20), json!(19));
+    }
+
+    #[test]
+    fn a_file_of_holes_is_not_read() {
+        let file = tempfile::NamedTempFile::new().expect("room");
+        file.as_file().set_len(4 << 40).expect("holes take no room");
+        let told = read(file.path()).expect_err("it is too large");
+        assert_eq!(told, "137438953472 samples: no check asks for more than 4194304");
     }
 
     #[test]
