@@ -96,6 +96,15 @@ fn manifests_know_the_paths_that_a_driver_is_built_from() {
         ("python", "-e /src/driver\n", "/src/driver"),
         ("python", "/src/pymongo-4.20.0-cp311.whl", "/src/pymongo-4.20.0-cp311.whl"),
         ("rust", r#"mongodb = { path = "/src/driver" }"#, "/src/driver"),
+        ("c", "git clone --depth 1 --branch 1.30.0 /src/driver source", "/src/driver"),
+        ("c", "-DFETCHCONTENT_SOURCE_DIR_DRIVER=x -Dlib_DIR=/src/driver", "/src/driver"),
+        ("cpp", "git clone --depth 1 file:///src/driver source", "/src/driver"),
+        ("java", "<url>file:///src/repository</url>", "/src/repository"),
+        ("java", "<systemPath>/src/driver.jar</systemPath>", "/src/driver.jar"),
+        ("perl", "/src/MongoDB-v2.2.2.tar.gz", "/src/MongoDB-v2.2.2.tar.gz"),
+        ("php", r#"{"type": "path", "url": "/src/driver"}"#, "/src/driver"),
+        ("php", "pecl install file:///src/mongodb-1.15.0.tgz", "/src/mongodb-1.15.0.tgz"),
+        ("ruby", "/src/mongo-2.20.0.gem", "/src/mongo-2.20.0.gem"),
     ] {
         let manifest = manifests.iter().find(|it| it.name == name).expect(name);
         let pattern = manifest.local.as_ref().expect("a pattern");
