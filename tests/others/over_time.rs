@@ -84,14 +84,14 @@ fn connections_of_a_process_are_counted_and_no_listener() {
     };
     let mut clients = Clients::default();
     clients.watch(vec![watched(3, "absorber")]);
-    let mut connections = || clients.read(1, 1, "phase")[0].connections;
+    let mut connections = || clients.read(1, 1, "phase")[0].connections.expect("known");
     assert_eq!(connections(), 0, "it only listens");
     let mut open: Vec<TcpStream> =
         (0..3).map(|_| TcpStream::connect(address).expect("it listens")).collect();
     wait_until("three connections", || connections() == 3);
     open.pop();
     wait_until("two connections", || connections() == 2);
-    assert_eq!(clients.peak(3).expect("it was read").connections, 3);
+    assert_eq!(clients.peak(3).expect("it was read").connections, Some(3));
     clients.begin_phase();
     assert!(clients.peak(3).is_none());
     server.kill().expect("it lives");

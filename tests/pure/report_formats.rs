@@ -148,7 +148,7 @@ fn series_have_a_row_per_reading_and_metric() {
     };
     for it in &clients {
         row(it.at_ns, &it.arm, "rss_bytes", it.rss_bytes.to_string());
-        row(it.at_ns, &it.arm, "connections_count", it.connections.to_string());
+        row(it.at_ns, &it.arm, "connections_count", it.connections.expect("known").to_string());
     }
     for it in &server {
         for (metric, value) in &it.values {

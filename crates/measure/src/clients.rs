@@ -1,8 +1,9 @@
 //! The processes of the adapters over time, as `/proc` shows them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 
+use crate::unix_sockets;
 use base::child;
 use base::process::{ProcessId, sockets};
 use nix::unistd::Pid;
@@ -21,15 +22,18 @@ pub struct Client {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Peak {
     pub threads: u64,
-    pub connections: u64,
+    /// None: not known.
+    pub connections: Option<u64>,
 }
 
 #[derive(Default)]
 pub struct Clients {
     watched: Vec<Client>,
-    /// By inode, whether a socket is a TCP connection. The kernel walks all its tables to show
-    /// them, which takes milliseconds: they are read again where a socket is new.
+    /// By inode, whether a socket is a connection to a server. The kernel walks all its tables to
+    /// show them, which takes milliseconds: they are read again where a socket is new.
     known: HashMap<u64, bool>,
+    /// The kernel did not say, when last asked, which sockets lead to a server behind a file.
+    hides_files: bool,
     peaks: BTreeMap<usize, Peak>,
 }
 
@@ -60,12 +64,17 @@ impl Clients {
             for pid in &pids {
                 let held = sockets(*pid).unwrap_or_default();
                 if held.iter().any(|socket| !self.known.contains_key(socket)) {
-                    let open = connected(*pid);
+                    let mut open = connected(*pid);
+                    let behind_files = unix_sockets::connected();
+                    self.hides_files = behind_files.is_err();
+                    open.extend(behind_files.unwrap_or_default());
                     self.known.extend(held.iter().map(|it| (*it, open.contains(it))));
                 }
                 seen.extend(held.iter().map(|it| (*it, self.known[it])));
                 connections += held.iter().filter(|it| self.known[it]).count() as u64;
             }
+            // Of a server behind a file none would be counted.
+            let connections = (!self.hides_files || connections > 0).then_some(connections);
             let sum = |of: fn(Pid) -> Option<u64>| {
                 pids.iter().filter_map(|pid| of(Pid::from_raw(pid.cast_signed()))).sum::<u64>()
             };
@@ -96,9 +105,9 @@ impl Clients {
 ///
 /// Rejected: the server's own count (`connections.current`), which holds those of all arms, of the
 /// core and of whoever else uses the server.
-fn connected(pid: u32) -> Vec<u64> {
+fn connected(pid: u32) -> HashSet<u64> {
     const LISTEN: &str = "0A";
-    let mut found = Vec::new();
+    let mut found = HashSet::new();
     for table in ["tcp", "tcp6"] {
         let text = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
         found.extend(text.lines().skip(1).filter_map(|line| {

@@ -47,6 +47,7 @@ pub mod token;
 mod trial;
 pub mod turn;
 pub mod unacknowledged;
+mod unix_sockets;
 
 use std::cmp::Reverse;
 

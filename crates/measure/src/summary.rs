@@ -91,7 +91,7 @@ pub async fn summarise(
         rss_armed_bytes: measured.rss_armed_bytes,
         rss_held_bytes: Some(measured.rss_held_bytes),
         threads_peak: measured.peak.map(|it| it.threads),
-        connections_peak: measured.peak.map(|it| it.connections),
+        connections_peak: measured.peak.and_then(|it| it.connections),
         document_bytes: document_bytes(source, measured, &done, &given),
         idle_cpu_fraction: Some(measured.idle_cpu_ns as f64 / wall_ns.max(1) as f64),
         waiting_cpu_ns: Some(measured.waiting_cpu_ns),

@@ -312,7 +312,8 @@ pub struct PhaseRun {
     /// Most threads at once, read once a second and at the end.
     #[serde(default)]
     pub threads_peak: Option<u64>,
-    /// Most open TCP connections at once, those that watch the server among them; read likewise.
+    /// Most open connections at once, over TCP or to a server's socket file, those that watch the
+    /// server among them; read likewise.
     #[serde(default)]
     pub connections_peak: Option<u64>,
     /// BSON bytes of the documents written or read, as their pools have them; None where they do
@@ -486,6 +487,6 @@ pub struct ClientSample {
     /// CPU time since the processes started, ns.
     pub cpu_ns: u64,
     pub threads: u64,
-    /// Open TCP connections.
-    pub connections: u64,
+    /// Open connections, over TCP or to a server's socket file; null where that is not known.
+    pub connections: Option<u64>,
 }

@@ -56,15 +56,19 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     table.flush()
 }
 
-fn of_client(it: &ClientSample) -> [(String, String); 5] {
-    [
-        ("processes_count", u64::from(it.processes)),
-        ("rss_bytes", it.rss_bytes),
-        ("cpu_ns", it.cpu_ns),
-        ("threads_count", it.threads),
+/// Without what is not known.
+fn of_client(it: &ClientSample) -> Vec<(String, String)> {
+    let values = [
+        ("processes_count", Some(u64::from(it.processes))),
+        ("rss_bytes", Some(it.rss_bytes)),
+        ("cpu_ns", Some(it.cpu_ns)),
+        ("threads_count", Some(it.threads)),
         ("connections_count", it.connections),
-    ]
-    .map(|(metric, value)| (metric.to_owned(), value.to_string()))
+    ];
+    values
+        .iter()
+        .filter_map(|(name, value)| Some(((*name).to_owned(), value.as_ref()?.to_string())))
+        .collect()
 }
 
 /// By the server's own names.

@@ -137,7 +137,7 @@ impl Part<'_> {
         let [_, connections_ended_per_s] =
             come_and_go_per_s(&self.clients, id, |it| it.connections);
         let [threads_begun_per_s, threads_ended_per_s] =
-            come_and_go_per_s(&self.clients, id, |it| it.threads);
+            come_and_go_per_s(&self.clients, id, |it| Some(it.threads));
         // Failures make a run void: it is no figure, and yet an answer.
         let tried = |name: &str| self.rounds.measured(id, name).into_iter().flatten();
         let tried: Vec<&PhaseRun> = [CREATE, READ, UNWAITED].into_iter().flat_map(tried).collect();
@@ -293,7 +293,7 @@ impl Part<'_> {
 pub fn come_and_go_per_s(
     clients: &[ClientSample],
     arm: &str,
-    count: fn(&ClientSample) -> u64,
+    count: fn(&ClientSample) -> Option<u64>,
 ) -> [Option<f64>; 2] {
     let own: Vec<&ClientSample> = clients.iter().filter(|sample| sample.arm == arm).collect();
     let same = |a: &ClientSample, b: &ClientSample| a.round == b.round && a.phase == b.phase;
@@ -303,8 +303,9 @@ pub fn come_and_go_per_s(
         if before.phase.is_empty() || !same(before, after) {
             continue;
         }
-        come += count(after).saturating_sub(count(before));
-        gone += count(before).saturating_sub(count(after));
+        let (Some(was), Some(is)) = (count(before), count(after)) else { continue };
+        come += is.saturating_sub(was);
+        gone += was.saturating_sub(is);
         time_ns += after.at_ns.saturating_sub(before.at_ns);
     }
     [come, gone].map(|all| (time_ns > 0).then(|| all as f64 * 1e9 / time_ns as f64))

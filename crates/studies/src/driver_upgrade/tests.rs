@@ -375,7 +375,7 @@ fn threads_come_and_go_within_a_phase_alone() {
         rss_bytes: 0,
         cpu_ns: 0,
         threads,
-        connections: 0,
+        connections: None,
     };
     let clients = [
         at(0, 1, "", "a", 1),
@@ -387,7 +387,7 @@ fn threads_come_and_go_within_a_phase_alone() {
         at(5, 2, "read", "a", 50),
         at(7, 2, "read", "a", 50),
     ];
-    let of = |arm| come_and_go_per_s(&clients, arm, |sample| sample.threads);
+    let of = |arm| come_and_go_per_s(&clients, arm, |sample| Some(sample.threads));
     assert_eq!(of("a"), [Some(1.0), Some(0.5)], "4 came and 2 went in 4 s");
     assert_eq!(of("b"), [None, None], "one reading shows no change");
 }
