@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use base::say;
-use base::secrets::keep_hosts;
+use base::secrets::{is_driver, keep_hosts};
 use base::words::shell_quoted;
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -12,8 +12,10 @@ use server::keep_secret;
 use super::{Cli, Verb};
 
 const VARIABLE: &str = "MDYN_URI";
-/// Flags whose values may be hosts: user and password do not belong there, and come all the same.
-const HOSTS: [&str; 6] = ["--server", "--hosts", "--set", "--sweep", "--to", "--listen"];
+/// Prefix of the variables that we read.
+const OWN_VARIABLES: &str = "MDYN_";
+/// Verbs whose plain words are drivers.
+const OF_DRIVERS: [&str; 4] = ["adapters", "check", "drivers", "environments"];
 
 impl Cli {
     /// Reads the command line. Connection strings anywhere in it become secrets, also out of place.
@@ -26,16 +28,22 @@ impl Cli {
         let words: Vec<_> = std::env::args_os().collect();
         let own = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
         let own: Vec<_> = own.collect();
-        let mut flag = "";
+        // User and password belong into a connection string, and come with any other word as well.
+        let of_drivers = own.get(1).is_some_and(|verb| OF_DRIVERS.contains(&&**verb));
+        let mut before = "";
         for word in &own {
             learn(word);
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            if HOSTS.contains(&name) && !value.is_empty() {
-                keep_hosts(value);
-            } else if HOSTS.contains(&flag) {
+            let is_plain = !before.starts_with('-') && !word.starts_with('-');
+            if !is_driver(before, word) && !(of_drivers && is_plain) {
                 keep_hosts(word);
             }
-            flag = word;
+            before = word;
+        }
+        for (name, value) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with(OWN_VARIABLES) {
+                learn(&value.to_string_lossy());
+                keep_hosts(&value.to_string_lossy());
+            }
         }
         let has = |flag: &str| own.iter().any(|it| it.split('=').next() == Some(flag));
         // A study takes its `--hosts` beside its server.

@@ -1,7 +1,9 @@
 //! Passwords: a server that wants one says so. A given one reaches nobody but the drivers, however
 //! much these print.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::fake_support::real::{own_server, real_lab, with_client, words};
@@ -173,6 +175,107 @@ fn a_connection_string_in_the_wrong_place_is_not_repeated() {
             assert!(!said(&output).contains(part), "{line:?}: {}", said(&output));
         }
     }
+}
+
+/// A verb, and what its `--help` says of its words.
+struct Verb {
+    words: Vec<String>,
+    /// With a value, each with that value's name.
+    flags: Vec<(String, String)>,
+    variables: Vec<String>,
+}
+
+impl Verb {
+    /// A verb and all below it: what is new is there as well.
+    fn all(lab: &Lab, words: Vec<String>) -> Vec<Self> {
+        let help = words.iter().map(String::as_str).chain(["--help"]);
+        let help = stdout(&lab.run(help));
+        let found = |pattern: &str| {
+            let pattern = regex_lite::Regex::new(pattern).expect("a pattern");
+            let each = pattern.captures_iter(&help).map(|it| it.extract::<2>().1);
+            each.map(|it| it.map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let flags = found(r"(?m)^ +(?:-\w, )?(--[a-z-]+)[ =\[]+<([^>]+)>");
+        let variables = found(r"\[env: (MDYN_([A-Z_]+))=");
+        let below = help.split("\nCommands:\n").nth(1).unwrap_or_default();
+        let below = below.split("\n\n").next().unwrap_or_default().lines();
+        let names = below.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        let names = names.filter(|name| !["", "help"].contains(name));
+        let each = names.flat_map(|it| Self::all(lab, [&words[..], &[it.to_owned()]].concat()));
+        let below: Vec<Self> = each.collect();
+        let flags = flags.into_iter().map(|[flag, value]| (flag, value)).collect();
+        let variables = variables.into_iter().map(|[name, _]| name).collect();
+        [Self { words, flags, variables }].into_iter().chain(below).collect()
+    }
+
+    /// Words that bring it as far as it comes without a server, in the way of `--plan`.
+    fn whole(&self, noop: &str) -> Vec<String> {
+        let more = match self.words.first().map(String::as_str) {
+            Some("run") => vec![noop, "-d", "even", "--plan"],
+            Some("study") if self.words.len() > 1 => vec!["-d", "even", "--plan"],
+            Some("bisect") => vec![noop, "--server", "none", "-d", "none", "--phase", "none"],
+            Some("report" | "resume" | "diff" | "diagnose" | "check") => vec!["none"],
+            _ => vec![],
+        };
+        self.words.iter().map(String::as_str).chain(more).map(str::to_owned).collect()
+    }
+}
+
+/// In every word, variable and file that there is. A driver alone, `adapter:package@version`,
+/// cannot be told from a user, a password and a host.
+#[test]
+fn no_flag_repeats_a_password() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    let uri = "mongodb://bobby:s3cretW0rd@127.0.0.1:1/?appName=a@b";
+    let host = "bobby:s3cretW0rd@127.0.0.1:1";
+    lab.write("uri", uri);
+    lab.write("host", host);
+    let noop = noop();
+    let mut lines: Vec<(Vec<String>, Option<String>)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for mut verb in Verb::all(&lab, Vec::new()) {
+        // All studies have the flags of one, and some of their own.
+        let first = verb.words.first().cloned();
+        verb.flags.retain(|(flag, _)| seen.insert((first.clone(), flag.clone())));
+        verb.variables.retain(|name| seen.insert((first.clone(), name.clone())));
+        let mut give = |words: &[&str], variable: Option<&String>| {
+            let words = words.iter().map(|it| (*it).to_owned());
+            lines.push((verb.whole(&noop).into_iter().chain(words).collect(), variable.cloned()));
+        };
+        give(&[uri], None);
+        for (flag, value) in &verb.flags {
+            let of_driver = ["--driver", "--consumer", "--versions"].contains(&flag.as_str());
+            give(&[flag, uri], None);
+            if !of_driver {
+                give(&[&format!("{flag}={host}")], None);
+            }
+            if value == "FILE" {
+                give(&[flag, "uri"], None);
+                give(&[flag, "host"], None);
+            }
+        }
+        verb.variables.iter().for_each(|variable| give(&[], Some(variable)));
+    }
+    assert!(lines.len() > 200, "the help was read: {}", lines.len());
+    let lines = &lines;
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let lab = &lab;
+            scope.spawn(move || {
+                for (words, variable) in lines.iter().skip(part).step_by(2) {
+                    let mut command = lab.wrapped(&["timeout", "60"], words);
+                    command.envs(variable.iter().map(|name| (name, host)));
+                    let output = command.stdin(Stdio::null()).output().expect("it runs");
+                    for secret in ["s3cret", "W0rd", "bobby"] {
+                        let told = said(&output);
+                        assert!(!told.contains(secret), "{words:?} {variable:?}: {told}");
+                    }
+                    assert_ne!(code(&output), 124, "{words:?} goes on");
+                }
+            });
+        }
+    });
 }
 
 /// Where nobody expects user and password: in hosts, in parameters, in the lines of a workload.

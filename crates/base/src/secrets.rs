@@ -25,12 +25,22 @@ pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
     known.1.sort_by_key(|secret| std::cmp::Reverse(secret.letters.len()));
 }
 
+/// Flags whose value is a driver, `adapter:package@version`. It looks like `user:password@host`,
+/// and is none.
+const DRIVER_FLAGS: [&str; 4] = ["-d", "--driver", "--consumer", "--versions"];
+
+/// Whether a word of a command line is a driver, by itself and the word before.
+pub fn is_driver(before: &str, word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    DRIVER_FLAGS.contains(&before) || (name != word && DRIVER_FLAGS.contains(&name))
+}
+
 /// From now on [`mask_text`] hides user and password of every `user:password@host` in a text: hosts
-/// have them with a scheme or without. A driver behind `-d` may look the same, and is none.
+/// have them with a scheme or without.
 pub fn keep_hosts(text: &str) {
     let mut before = "";
     for word in text.split(|it: char| it.is_whitespace() || "\"'[]{},".contains(it)) {
-        let is_driver = ["-d", "--driver", "--consumer"].contains(&before);
+        let is_driver = is_driver(before, word);
         before = word;
         let Some((head, host)) = word.rsplit_once('@').filter(|_| !is_driver) else { continue };
         let head = head.split_once("://").map_or(head, |(_, rest)| rest);
