@@ -5,14 +5,14 @@ use base::say;
 use std::time::Duration;
 
 use bson::{Document, RawDocumentBuf, Uuid, doc};
-use mongodb::error::{ErrorKind, WriteFailure};
 use mongodb::{Client, Database};
 use tokio::time::{sleep, timeout};
 
+use crate::asking::{Asking, is_unauthorized, refused};
 use crate::counters;
 pub use crate::counters::{Counters, difference};
 use crate::marker::{self, Heartbeat};
-use base::error::{Error, Exit, Result};
+use base::error::{Error, Result};
 use base::words::hex;
 use server::sharding::{Mongos, Range, Split};
 use server::uri::own_options;
@@ -29,8 +29,6 @@ const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
 /// All names of our databases begin with it.
 const PREFIX: &str = "mongodyno_";
 
-const UNAUTHORIZED: i32 = 13;
-
 const APP_NAME: &str = "mongodyno";
 /// A server that is there says at once what it does.
 const WORKS_LIMIT: Duration = Duration::from_secs(6);
@@ -43,6 +41,8 @@ const LATE_LOOKS_MAX: usize = 20;
 const REPLICATION_LIMIT: Duration = Duration::from_secs(10);
 /// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
+/// After Ctrl-C a server that does not even answer this soon is left.
+const PING_LIMIT: Duration = Duration::from_millis(700);
 
 const CLEAN: &str = "`mongodyno clean` drops it";
 /// `clean` does not either.
@@ -50,6 +50,7 @@ const BY_HAND: &str = "nothing is dropped without the marker: look into it, and 
 
 /// The connection for administration. It touches one database alone.
 pub struct Admin {
+    asking: Asking,
     client: Client,
     database: Database,
     /// What identifies the marker that the database has to bear; None where the whole server is
@@ -85,9 +86,10 @@ pub struct Marked {
 impl Admin {
     /// Connects, and touches nothing.
     pub async fn connect(uri: &str, database: &str) -> Result<Self> {
-        let client = client(uri).await?;
+        let asking = Asking::of(uri);
+        let client = client(&asking, uri).await?;
         let database = client.database(database);
-        Ok(Self { client, database, marker: None, heartbeat: None })
+        Ok(Self { asking, client, database, marker: None, heartbeat: None })
     }
 
     /// Writes the marker, without which nothing in the database is ever dropped. A server that is
@@ -99,12 +101,12 @@ impl Admin {
         if self.marker.is_some() {
             return Ok(());
         }
-        if !self.database.list_collection_names().await.or_refused()?.is_empty() {
+        if !self.collections().await?.is_empty() {
             let again = "it is somebody else's: nothing in it was dropped; run again";
             return Err(self.foreign("is there already", again));
         }
         let marker = marker::identity(experiment, &self.database);
-        marker::write(&self.database, &marker).await.or_refused()?;
+        self.asking.ask("insert", marker::write(&self.database, &marker)).await?;
         self.heartbeat = Some(Heartbeat::start(self.database.clone(), marker.clone()));
         self.marker = Some(marker);
         Ok(())
@@ -113,21 +115,22 @@ impl Admin {
     /// The databases of a server that bear our marker, ready to be dropped, and the names of those
     /// that are called like ours and bear none.
     pub async fn marked(uri: &str) -> Result<(Vec<(Self, Marked)>, Vec<String>)> {
-        let client = client(uri).await?;
+        let asking = Asking::of(uri);
+        let client = client(&asking, uri).await?;
         let (mut found, mut unmarked) = (Vec::new(), Vec::new());
-        for name in client.list_database_names().await.or_refused()? {
+        for name in asking.ask("listDatabases", client.list_database_names()).await? {
             if !is_database(&name) {
                 continue;
             }
             let database = client.database(&name);
-            let Some((marker, lives)) = marker::of(&database).await.or_refused()? else {
+            let Some((marker, lives)) = asking.ask("find", marker::of(&database)).await? else {
                 unmarked.push(name);
                 continue;
             };
             let text = |field: &str| marker.get_str(field).unwrap_or_default().to_owned();
             let (experiment, made_at) = (text("experiment"), text("made_at"));
-            let admin =
-                Self { client: client.clone(), database, marker: Some(marker), heartbeat: None };
+            let (asking, client) = (asking.clone(), client.clone());
+            let admin = Self { asking, client, database, marker: Some(marker), heartbeat: None };
             found.push((admin, Marked { name, experiment, made_at, lives }));
         }
         Ok((found, unmarked))
@@ -136,12 +139,8 @@ impl Admin {
     /// Checks before anything is dropped: somebody may have made the database anew.
     async fn check_marker(&self) -> Result<()> {
         let Some(marker) = &self.marker else { return Ok(()) };
-        let found = self
-            .database
-            .collection::<Document>(MARKER)
-            .find_one(marker.clone())
-            .await
-            .or_refused()?;
+        let markers = self.database.collection::<Document>(MARKER);
+        let found = self.asking.ask("find", markers.find_one(marker.clone())).await?;
         let what = "does not bear this experiment's marker";
         found.map(|_| ()).ok_or_else(|| self.foreign(what, BY_HAND))
     }
@@ -155,9 +154,10 @@ impl Admin {
         self.drop_collection(name).await?;
         if let Some(shard) = &collection.shard {
             let mongos = Mongos(self.client.clone());
-            mongos.check_balancer().await?;
+            self.asking.steps("balancerStatus", mongos.check_balancer()).await??;
             let split = split(shard, &collection.stamps)?;
-            mongos.shard(self.database.name(), name, &shard.key, &split).await?;
+            let sharded = mongos.shard(self.database.name(), name, &shard.key, &split);
+            self.asking.steps("shardCollection", sharded).await??;
             return self.create_indexes(name, collection).await;
         }
         let mut create = doc! { "create": name };
@@ -168,17 +168,15 @@ impl Admin {
                 create.insert("max", i64::try_from(max).unwrap_or(i64::MAX));
             }
         }
-        self.database.run_command(create).await.or_refused()?;
+        self.asking.work("create", self.database.run_command(create)).await?;
         self.create_indexes(name, collection).await
     }
 
     async fn create_indexes(&self, name: &str, collection: &Collection) -> Result<()> {
         if !collection.indexes.is_empty() {
             let indexes: Vec<Document> = collection.indexes.iter().map(index_document).collect();
-            self.database
-                .run_command(doc! { "createIndexes": name, "indexes": indexes })
-                .await
-                .or_refused()?;
+            let command = doc! { "createIndexes": name, "indexes": indexes };
+            self.asking.work("createIndexes", self.database.run_command(command)).await?;
         }
         Ok(())
     }
@@ -196,38 +194,37 @@ impl Admin {
             bytes += document.as_bytes().len();
             batch.push(document);
             if bytes >= LOAD_BATCH_BYTES_MAX || batch.len() >= LOAD_BATCH_DOCUMENTS_MAX {
-                collection
-                    .insert_many(std::mem::take(&mut batch))
-                    .ordered(false)
-                    .await
-                    .or_refused()?;
+                let insert = collection.insert_many(std::mem::take(&mut batch));
+                self.asking.work("insert", insert.ordered(false)).await?;
                 bytes = 0;
             }
         }
         if !batch.is_empty() {
-            collection.insert_many(batch).ordered(false).await.or_refused()?;
+            let insert = collection.insert_many(batch);
+            self.asking.work("insert", insert.ordered(false)).await?;
         }
         Ok(())
     }
 
     /// Inserts `{FIELD: true}`.
     pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
-        let document = doc! { field: true };
-        self.database.collection::<Document>(name).insert_one(document).await.or_refused()?;
-        Ok(())
+        let collection = self.database.collection::<Document>(name);
+        self.asking.ask("insert", collection.insert_one(doc! { field: true })).await.map(drop)
     }
 
     /// Waits until loaded data is on disk, so that no checkpoint of it falls into a phase. A server
     /// that refuses stays as it is.
     pub async fn settle(&self) {
-        let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
+        let admin = self.client.database("admin");
+        let _ = self.asking.work("fsync", admin.run_command(doc! { "fsync": 1 })).await;
     }
 
     /// Waits until all members of a replica set that can be read from have what was written so far:
     /// a phase may read from any of them. A write that finds nothing waits for all writes before.
     pub async fn replicate(&self) {
         let admin = self.client.database("admin");
-        let status = admin.run_command(doc! { "replSetGetStatus": 1 }).await;
+        let status = admin.run_command(doc! { "replSetGetStatus": 1 });
+        let status = self.asking.ask("replSetGetStatus", status).await;
         let Ok(status) = status else { return }; // no replica set
         let (primary, secondary) = (1, 2);
         let members = status.get_array("members").map(Vec::as_slice).unwrap_or_default();
@@ -241,12 +238,20 @@ impl Admin {
             "writeConcern": { "w": members, "wtimeout": limit_ms },
         };
         // Who reads too early finds nothing, which is an error in the results.
-        let _ = self.database.run_command(write).await;
+        let _ = self.asking.ask("update", self.database.run_command(write)).await;
     }
 
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
         self.check_marker().await?;
-        self.database.collection::<Document>(name).drop().await.or_refused()
+        self.drop_unchecked(name).await
+    }
+
+    async fn drop_unchecked(&self, name: &str) -> Result<()> {
+        self.asking.work("drop", self.database.collection::<Document>(name).drop()).await
+    }
+
+    async fn collections(&self) -> Result<Vec<String>> {
+        self.asking.ask("listCollections", self.database.list_collection_names()).await
     }
 
     /// Drops the database, if it was claimed.
@@ -261,33 +266,40 @@ impl Admin {
         // The marker goes last. A killed adapter's last write may still be on its way, and would
         // make the dropped database anew, as one that nobody knows for ours.
         for _ in 0..LATE_LOOKS_MAX {
-            let mut names = self.database.list_collection_names().await.or_refused()?;
+            let mut names = self.collections().await?;
             names.retain(|name| name != MARKER && !name.starts_with("system."));
             if names.is_empty() {
                 break;
             }
             for name in names {
-                self.database.collection::<Document>(&name).drop().await.or_refused()?;
+                self.drop_unchecked(&name).await?;
             }
             sleep(LATE).await;
         }
-        match self.database.drop().await {
-            Err(error) if is_unauthorized(&error) => {}
-            dropped => return dropped.or_refused(),
+        let dropped = async {
+            match self.database.drop().await {
+                Err(error) if is_unauthorized(&error) => Ok(false),
+                dropped => dropped.map(|()| true),
+            }
+        };
+        if self.asking.work("dropDatabase", dropped).await? {
+            return Ok(());
         }
         // Some users may drop no database, but its collections. The last collection takes it along.
-        let mut names = self.database.list_collection_names().await.or_refused()?;
+        let mut names = self.collections().await?;
         names.sort_by_key(|name| name == MARKER);
         for name in names {
-            self.database.collection::<Document>(&name).drop().await.or_refused()?;
+            self.drop_unchecked(&name).await?;
         }
         Ok(())
     }
 
     /// Drops the database at the end, and says so where it stays behind. Returns whether it is
-    /// gone.
-    pub async fn leave(&self) -> bool {
-        let (why, hint) = match timeout(LEAVE_LIMIT, self.drop_database()).await {
+    /// gone. After Ctrl-C (`hurried`) a server that is silent is not waited for.
+    pub async fn leave(&self, hurried: bool) -> bool {
+        let answers = !hurried || self.marker.is_none() || self.pings().await;
+        let limit = if answers { LEAVE_LIMIT } else { Duration::ZERO };
+        let (why, hint) = match timeout(limit, self.drop_database()).await {
             Ok(Ok(())) => return true,
             Ok(Err(error)) if error.hint == BY_HAND => (error.message, BY_HAND),
             Ok(Err(error)) => (error.message, CLEAN),
@@ -298,26 +310,30 @@ impl Admin {
         false
     }
 
+    async fn pings(&self) -> bool {
+        let ping = self.database.run_command(doc! { "ping": 1 });
+        timeout(PING_LIMIT, ping.into_future()).await.is_ok()
+    }
+
     /// Documents in a collection, by its metadata.
     pub async fn count(&self, name: &str) -> Result<i64> {
-        let count = self
-            .database
-            .collection::<Document>(name)
-            .estimated_document_count()
-            .await
-            .or_refused()?;
+        let collection = self.database.collection::<Document>(name);
+        let count = self.asking.ask("count", collection.estimated_document_count()).await?;
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
     /// Every document of a collection in the order of `_id` (for `check`).
     pub async fn documents(&self, name: &str) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.database.collection::<RawDocumentBuf>(name);
-        let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await.or_refused()?;
-        let mut documents = Vec::new();
-        while cursor.advance().await.or_refused()? {
-            documents.push(cursor.current().to_owned());
-        }
-        Ok(documents)
+        let find = async {
+            let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await?;
+            let mut documents = Vec::new();
+            while cursor.advance().await? {
+                documents.push(cursor.current().to_owned());
+            }
+            Ok(documents)
+        };
+        self.asking.work("find", find).await
     }
 
     /// Kills all open cursors of a collection and returns their number (for `check`).
@@ -327,19 +343,23 @@ impl Admin {
             doc! { "$currentOp": { "idleCursors": true } },
             doc! { "$match": { "ns": namespace, "cursor.cursorId": { "$exists": true } } },
         ];
-        let mut operations =
-            self.client.database("admin").aggregate(pipeline).await.or_refused()?;
-        let mut cursors = Vec::new();
-        while operations.advance().await.or_refused()? {
-            let operation = operations.deserialize_current().or_refused()?;
-            let cursor = operation.get_document("cursor").ok();
-            cursors.extend(cursor.and_then(|cursor| cursor.get("cursorId")).cloned());
-        }
+        let admin = self.client.database("admin");
+        let open = async {
+            let mut operations = admin.aggregate(pipeline).await?;
+            let mut cursors = Vec::new();
+            while operations.advance().await? {
+                let operation = operations.deserialize_current()?;
+                let cursor = operation.get_document("cursor").ok();
+                cursors.extend(cursor.and_then(|cursor| cursor.get("cursorId")).cloned());
+            }
+            Ok(cursors)
+        };
+        let cursors = self.asking.ask("aggregate", open).await?;
         if cursors.is_empty() {
             return Ok(0);
         }
         let kill = doc! { "killCursors": name, "cursors": cursors };
-        let reply = self.database.run_command(kill).await.or_refused()?;
+        let reply = self.asking.ask("killCursors", self.database.run_command(kill)).await?;
         Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
     }
 
@@ -367,7 +387,8 @@ impl Admin {
 
     /// Starts or stops the server's profiler for this database (for `check`).
     pub async fn profile(&self, on: bool) -> Result<()> {
-        self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await.or_refused()?;
+        let command = doc! { "profile": if on { 2 } else { 0 } };
+        self.asking.ask("profile", self.database.run_command(command)).await?;
         if on {
             return Ok(());
         }
@@ -381,88 +402,40 @@ impl Admin {
         let profile = self.database.collection::<Document>("system.profile");
         let namespace = format!("{}.{collection}", self.database.name());
         let opcode = doc! { "op": command, "ns": namespace, "protocol": { "$exists": false } };
-        let mut cursor =
-            profile.find(doc! { "$or": [{ field: collection }, opcode] }).await.or_refused()?;
-        let mut commands = Vec::new();
-        while cursor.advance().await.or_refused()? {
-            commands.push(cursor.deserialize_current().or_refused()?);
-        }
-        Ok(commands)
+        let find = async {
+            let mut cursor = profile.find(doc! { "$or": [{ field: collection }, opcode] }).await?;
+            let mut commands = Vec::new();
+            while cursor.advance().await? {
+                commands.push(cursor.deserialize_current()?);
+            }
+            Ok(commands)
+        };
+        self.asking.work("find", find).await
     }
 
     /// See [`counters::counters`].
     pub async fn counters(&self, all: bool) -> Result<Counters> {
-        counters::counters(&self.client, &self.database, all).await.or_refused()
+        let counters = counters::counters(&self.client, &self.database, all);
+        self.asking.ask("serverStatus", counters).await
     }
 
     /// See [`counters::sizes`].
     pub async fn sizes(&self, name: &str) -> Counters {
-        counters::sizes(&self.database, name).await
+        let sizes = self.asking.steps("collStats", counters::sizes(&self.database, name)).await;
+        sizes.unwrap_or_default()
     }
 }
 
-async fn client(uri: &str) -> Result<Client> {
-    let mut options = own_options(uri).await.or_refused()?;
+async fn client(asking: &Asking, uri: &str) -> Result<Client> {
+    // The DNS is asked alone.
+    let mut options = asking.ask("SRV", own_options(uri)).await?;
     options.app_name = Some(APP_NAME.to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
     // Not the drivers' concerns: a marker is written for certain and read where it was written.
     options.write_concern = None;
     options.read_concern = None;
     options.selection_criteria = None;
-    Client::with_options(options).or_refused()
-}
-
-/// Turns the server's refusals and lost connections into an [`Error`].
-trait Answered<T> {
-    fn or_refused(self) -> Result<T>;
-}
-
-impl<T> Answered<T> for Result<T, mongodb::error::Error> {
-    fn or_refused(self) -> Result<T> {
-        self.map_err(|error| refused(&error))
-    }
-}
-
-fn refused(error: &mongodb::error::Error) -> Error {
-    if let ErrorKind::Command(refused) = error.kind.as_ref()
-        && refused.code == UNAUTHORIZED
-    {
-        // "not authorized on admin to execute command { serverStatus: 1, …"
-        let command = refused.message.split("command { ").nth(1);
-        let command = command.and_then(|it| it.split(':').next()).unwrap_or("a command");
-        return Error::new(
-            Exit::Unreachable,
-            format!("the user in the URI may not do what an experiment needs: {command}"),
-            "these roles are enough: readWriteAnyDatabase, clusterMonitor",
-        );
-    }
-    // The driver's own words for these quote its types and the user's documents.
-    let written = match error.kind.as_ref() {
-        ErrorKind::InsertMany(refused) => refused
-            .write_errors
-            .as_ref()
-            .and_then(|all| all.first().map(|first| (first.code, first.message.as_str()))),
-        ErrorKind::Write(WriteFailure::WriteError(refused)) => {
-            Some((refused.code, refused.message.as_str()))
-        }
-        _ => None,
-    };
-    if let Some((code, why)) = written {
-        return Error::new(
-            Exit::Unreachable,
-            format!("the server refused a document that was to be loaded (error {code}): {why}"),
-            "change the collection's `document` or `file` so that the server takes it",
-        );
-    }
-    Error::new(
-        Exit::Unreachable,
-        format!("the server refused or lost an administrative command: {}", error.kind),
-        "read the server's log, and check the rights of the user in the URI",
-    )
-}
-
-fn is_unauthorized(error: &mongodb::error::Error) -> bool {
-    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == UNAUTHORIZED)
+    Client::with_options(options).map_err(|error| refused(&error))
 }
 
 fn index_document(index: &workload::plan::Index) -> Document {

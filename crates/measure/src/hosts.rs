@@ -76,8 +76,8 @@ impl Hosts {
     }
 
     /// Whether the database is gone from all of them.
-    pub async fn leave(&self) -> bool {
-        join_all(self.each.iter().map(Admin::leave)).await.into_iter().all(|gone| gone)
+    pub async fn leave(&self, hurried: bool) -> bool {
+        join_all(self.each.iter().map(|it| it.leave(hurried))).await.into_iter().all(|gone| gone)
     }
 
     pub async fn works(&self) -> bool {

@@ -4,6 +4,7 @@ pub mod able;
 pub mod admin;
 pub mod arm;
 pub mod arms;
+mod asking;
 pub mod awake;
 pub mod blocks;
 pub mod broker;

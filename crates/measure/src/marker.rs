@@ -8,11 +8,12 @@ use bson::{Bson, DateTime, Document, doc};
 use mongodb::Database;
 use mongodb::error::Error;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use workload::MARKER;
 
 /// Between two signs of life.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
+const BEAT_LIMIT: Duration = Duration::from_secs(60);
 /// A heartbeat that is older belongs to a dead experiment. The core prepares for minutes without
 /// an await, and does not beat then.
 const STALE_MS: i64 = 10 * 60 * 1000;
@@ -70,7 +71,8 @@ impl Heartbeat {
         Self(tokio::spawn(async move {
             loop {
                 sleep(BEAT_EVERY).await;
-                let _ = beat(&database, &identity).await; // the next one may get through
+                // The next one may get through.
+                let _ = timeout(BEAT_LIMIT, beat(&database, &identity)).await;
             }
         }))
     }

@@ -127,9 +127,9 @@ impl Setup {
         let prepared =
             Box::pin(self.runner(&folder, server.as_ref(), placement, progress, &mut admin));
         let prepared = requests.or(prepared).await.flatten();
-        if let Some(admin) = &admin {
+        if let (Some(admin), Err(error)) = (&admin, &prepared) {
             // The preparation failed or was cut, maybe in its probe.
-            admin.leave().await;
+            admin.leave(error.exit == Exit::Interrupted).await;
         }
         let began = prepared.is_ok();
         let result = match prepared {
@@ -426,7 +426,8 @@ async fn measure(
     let mut recorded = runner.folder.write_experiment(&runner.experiment);
     // On a server of ours the database goes with its data folder.
     if let Some(admin) = runner.admin.as_ref().filter(|_| external) {
-        let dropped = admin.leave().await;
+        let hurried = result.as_ref().is_err_and(|error| error.exit == Exit::Interrupted);
+        let dropped = admin.leave(hurried).await;
         let own = runner.experiment.databases.last_mut();
         own.expect("it was recorded").dropped = dropped;
         recorded = recorded.and(runner.folder.write_experiment(&runner.experiment));

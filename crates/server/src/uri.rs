@@ -51,8 +51,9 @@ const SECRET_OPTIONS: [&str; 4] =
 /// Options that the core's own driver does not take: it is built without compression, on rustls.
 /// Compression is a matter of what is measured. Rejected: the driver's features for it, which bring
 /// a C library along for connections that send next to nothing.
-const NOT_OUR_OWN: [&str; 6] = [
+const NOT_OUR_OWN: [&str; 7] = [
     "compressors",
+    "socketTimeoutMS",
     "timeoutMS",
     "tlsAllowInvalidHostnames",
     "tlsDisableCertificateRevocationCheck",
@@ -257,11 +258,18 @@ pub(super) fn is_address(text: &str) -> bool {
 
 /// How long an operation waits for a server that has gone, by the URI's own option.
 pub fn selection_timeout(uri: &str) -> Duration {
-    let options = Uri::parse(uri).map(|parts| parts.options).unwrap_or_default();
-    let wanted = options.into_iter().find_map(|(name, value)| {
-        name.eq_ignore_ascii_case("serverSelectionTimeoutMS").then(|| value.parse().ok())?
-    });
-    Duration::from_millis(wanted.unwrap_or(30_000))
+    time_option(uri, "serverSelectionTimeoutMS").unwrap_or(Duration::from_secs(30))
+}
+
+/// How long an answer is waited for, if the URI limits it.
+pub fn socket_timeout(uri: &str) -> Option<Duration> {
+    time_option(uri, "socketTimeoutMS").filter(|limit| !limit.is_zero())
+}
+
+fn time_option(uri: &str, option: &str) -> Option<Duration> {
+    let options = Uri::parse(uri)?.options;
+    let (_, value) = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(option))?;
+    value.parse().ok().map(Duration::from_millis)
 }
 
 #[cfg(test)]
@@ -373,10 +381,14 @@ mod tests {
     }
 
     #[test]
-    fn the_selection_timeout_is_that_of_the_uri() {
+    fn timeouts_are_those_of_the_uri() {
         let of = |uri: &str| selection_timeout(uri).as_millis();
         assert_eq!(of(&with("mongodb://h", &[])), 5000);
         assert_eq!(of("mongodb://h/?w=1&serverselectiontimeoutms=200"), 200);
         assert_eq!(of("mongodb://h/"), 30_000, "what drivers take by default");
+        let of = |uri: &str| socket_timeout(uri).map(|it| it.as_millis());
+        assert_eq!(of("mongodb://h/?sockettimeoutms=200"), Some(200));
+        assert_eq!(of("mongodb://h/?socketTimeoutMS=0"), None, "for ever");
+        assert_eq!(of("mongodb://h/"), None);
     }
 }
