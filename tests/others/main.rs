@@ -37,4 +37,5 @@ mod seen;
 mod servers;
 mod sources;
 mod taking_part;
+mod tls;
 mod versions;
