@@ -1,7 +1,5 @@
 //! The JSON Schema of a workload, out of the types that read it.
 
-use base::units::duration_pattern;
-use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::kind::Word;
@@ -16,19 +14,6 @@ pub fn schema() -> Value {
     }
     adapt(&mut schema);
     schema
-}
-
-/// A value of a parameter.
-pub fn scalar(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "object", "additionalProperties": {
-        "type": ["string", "number", "boolean"]
-    }})
-}
-
-/// A number of seconds, or a text that `parse_duration` reads.
-pub fn time() -> Value {
-    let text = format!(r"{}|\$\{{[^}}]+\}}", duration_pattern());
-    json!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": text}]})
 }
 
 /// The text of a key ends with the operations that have it; nearly all have a collection.

@@ -7,6 +7,7 @@
 
 mod arrivals;
 mod at;
+mod bounds;
 pub mod build;
 pub mod builtin;
 pub mod bytes;

@@ -1,13 +1,12 @@
 //! When a phase's operations begin and when it ends.
 
 use super::at::{At, Location};
+use super::bounds::{RATE_MAX, WINDOW_MAX};
 use super::check::Check;
 use super::plan::{Limit, Pacing};
 use super::schema::{self, Time};
 
 const DAY_S: f64 = 86_400.0;
-pub const RATE_MAX: f64 = 10_000_000.0;
-pub const WINDOW_MAX: u32 = 10_000;
 /// So many operations have indices that fit a sample.
 const OPERATIONS_MAX: u64 = u32::MAX as u64;
 

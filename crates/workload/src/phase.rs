@@ -1,6 +1,7 @@
 //! Checks a phase and puts it together.
 
 use super::at::{At, Location};
+use super::bounds::WORKERS_MAX;
 use super::check::Check;
 use super::kind::Word;
 use super::operation::operation;
@@ -25,8 +26,6 @@ const THETA: f64 = 0.99;
 const HOTSPOT: [f64; 2] = [0.2, 0.8];
 /// Operations that a bulk_write may be made of.
 const PARTS: [Word; 4] = [Word::InsertOne, Word::UpdateOne, Word::ReplaceOne, Word::DeleteOne];
-/// The sample's worker number is a u16.
-pub const WORKERS_MAX: u32 = 65_536;
 /// A turn has time for 40 operations of each worker and lasts a second at most.
 const THINK_NS_TURNS: u64 = 20_000_000;
 

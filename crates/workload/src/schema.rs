@@ -10,12 +10,10 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
 use super::at::{At, Location, Named, any_of, one_entry};
+use super::bounds::{self, RATE_MAX, WINDOW_MAX, WORKERS_MAX};
 use super::clients::Clients;
 use super::fields::{Field, FieldType};
-use super::json_schema;
 use super::kind::Word;
-use super::pacing::{RATE_MAX, WINDOW_MAX};
-use super::phase::WORKERS_MAX;
 use super::sharding::Sharding;
 use super::tree::Tree;
 
@@ -29,7 +27,7 @@ pub struct File {
     pub why: At<String>,
     /// Parameters and their defaults; `--set name=value` changes them.
     #[serde(default)]
-    #[schemars(schema_with = "json_schema::scalar")]
+    #[schemars(schema_with = "bounds::scalar")]
     pub parameters: Named<At<Tree>>,
     /// Standard URI options for every arm (`maxPoolSize: 50`); `default` leaves one unset.
     #[serde(default)]
@@ -486,4 +484,4 @@ any_of!(
 );
 any_of!(Amount, AmountVisitor, g, [g.subschema_for::<u32>(), g.subschema_for::<Uniform>()]);
 any_of!(Batch, BatchVisitor, g, [g.subschema_for::<u32>(), serde_json::json!({"const": "all"})]);
-any_of!(Time, TimeVisitor, _g, [json_schema::time()]);
+any_of!(Time, TimeVisitor, _g, [bounds::time()]);
