@@ -233,5 +233,8 @@ fn collections_that_pipelines_and_commands_name_are_there() {
             .collect();
         // Twenty pairs each time; `$out` returns none; 26 documents each time.
         assert_eq!(read, [7 * 20, 0, 0, 5 * 26], "{}", said(&output));
+        let receipt = &run["phases"][2]["receipt"];
+        assert_eq!((&receipt["level"], &receipt["agrees"]), (&"collection".into(), &true.into()));
+        assert_eq!(receipt["claimed"]["documents"], 3 * 2);
     }
 }

@@ -37,7 +37,9 @@ phases:
     let workers = Workers::all(made.plan.phases[phase].workers);
     let request = Request { phase, workers, round: 0, seconds: 1.0 };
     let scheduled = schedule(&made.plan, &request).schedule;
-    let mut expectation = Expectation::new(&made.plan, phase);
+    let Some(mut expectation) = Expectation::new(&made.plan, phase) else {
+        return Expected { documents: None, sum: None };
+    };
     for index in 0..count {
         expectation.add(&scheduled, Answered { slice: 0, index, operation: 0 });
     }
@@ -62,8 +64,20 @@ fn totals_follow_from_the_keys() {
     assert_eq!(totals("operation: noop", 5), of(0, 0));
     let unknown = Expected { documents: None, sum: None };
     assert_eq!(totals("operation: find, filter: {number: 3}", 5), unknown);
-    assert_eq!(totals("operation: aggregate, pipeline: [{$count: n}]", 1), unknown);
-    assert_eq!(totals("operation: delete_one", 5), of(0, 0));
+    for (stages, documents) in [
+        ("{$count: n}", Some(1)),
+        ("{$sort: {number: 1}}, {$limit: 7}, {$skip: 2}, {$set: {a: 1}}", Some(5)),
+        ("{$match: {}}, {$group: {_id: null, n: {$sum: 1}}}", Some(1)),
+        ("{$lookup: {from: items, localField: number, foreignField: number, as: a}}", Some(100)),
+        ("{$skip: 200}, {$count: n}", Some(0)),
+        ("{$match: {number: 12}}, {$count: n}", None),
+        ("{$limit: {$stamp: key}}", None),
+        ("{$unwind: $number}", None),
+    ] {
+        let found = totals(&format!("operation: aggregate, pipeline: [{stages}]"), 3);
+        assert_eq!(found.documents, documents.map(|it| 3 * it), "{stages}");
+    }
+    assert_eq!(totals("operation: delete_one", 5), unknown);
     // All hundred numbers are 10 to 109.
     assert_eq!(totals("operation: full_scan", 2), of(200, 2 * sum));
     assert_eq!(totals("operation: estimated_count", 2), of(200, 0));
@@ -73,6 +87,34 @@ fn totals_follow_from_the_keys() {
     assert_eq!(totals(&format!("{sequential}scan, by: number, limit: 200"), 1), of(100, sum));
     let scan = totals(&format!("{sequential}scan, by: number, limit: 7"), 95);
     assert_eq!(scan, Expected { documents: Some(94 * 7 + 6), sum: None });
+}
+
+#[test]
+fn answers_that_nothing_checks_are_known_from_the_workload() {
+    for (phase, checked) in [
+        ("operation: find_one", &[true][..]),
+        ("operation: insert_one", &[true]),
+        ("operation: aggregate, pipeline: [{$count: n}]", &[true]),
+        ("operation: find, filter: {number: 3}", &[false]),
+        ("operation: aggregate, pipeline: [{$match: {number: 3}}]", &[false]),
+        ("operation: aggregate, pipeline: [{$out: items}]", &[false]),
+        ("operation: command, command: {count: items}", &[false]),
+        ("operation: command, command: {insert: items, documents: [{a: 1}]}", &[true]),
+        ("operation: command, command: {insert: items, documents: [{_id: 1}]}", &[false]),
+        ("operation: find_one_and_update, update: {$set: {note: 3}}", &[false]),
+        // A phase has one total.
+        ("mix: [{operation: find_one}, {operation: count, filter: {number: 3}}]", &[false, false]),
+        ("mix: [{operation: find_one}, {operation: insert_one}]", &[false, true]),
+        ("mix: [{operation: find_one}, {operation: command, command: {ping: 1}}]", &[true, false]),
+    ] {
+        let text = format!(
+            "why: test
+collections: {{items: {{documents: 9, document: {{number: {{type: long, value: key}}}}}}}}
+phases: [{{{phase}}}]"
+        );
+        let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(workload::expected::checked(&made.plan, 0), checked, "{phase}");
+    }
 }
 
 #[test]

@@ -427,7 +427,7 @@ fn in_a_sequence_no_worker_needs_another() {
     let Scheduled { schedule, limits, steps } = of(&made, 0);
     let limits = limits.unwrap();
     assert_eq!(limits, [15 + 134 + 50 + 11, 15 + 133 + 50 + 10, 15 + 133 + 50 + 10]);
-    let mut expectation = Expectation::new(plan, 0);
+    let mut expectation = Expectation::new(plan, 0).expect("an order");
     let (mut left, mut sum) = (BTreeSet::new(), 0);
     for (slice, limit) in (0..).zip(limits) {
         let mut own = BTreeSet::new();

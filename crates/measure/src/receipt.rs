@@ -6,7 +6,7 @@ use crate::collect::Given;
 use crate::measured::Measured;
 use crate::phase::first_collection;
 use record::records::Receipt;
-use workload::operations::{Counted, about, inserts};
+use workload::operations::{Counted, about, inserted_by_command, inserts};
 use workload::plan::{Kind, Operation, Phase};
 
 /// The receipt of one phase of one run; `done` counts the successful operations, by operation, and
@@ -92,14 +92,15 @@ fn claimed_opcounters(
 fn document_change(phase: &Phase, done: &[u64], given: &[Option<Given>]) -> Option<i64> {
     let mut change = 0;
     for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
-        // One collection is counted, and what a pipeline or a command wrote is not claimed.
-        let elsewhere = Some(operation.collection.as_str()) != first_collection(phase);
-        if operation.upsert == Some(true)
-            || operation.kind == Kind::Drop
-            || operation.mentions_to_write()
-            || ((about(operation.kind).writes)(operation) && elsewhere)
-        {
+        // One collection is counted.
+        let elsewhere = operation.collections().next() != first_collection(phase);
+        let writes = (about(operation.kind).writes)(operation);
+        if operation.upsert == Some(true) || operation.kind == Kind::Drop || (writes && elsewhere) {
             return None;
+        }
+        if operation.mentions_to_write() {
+            change += i64::try_from(done * inserted_by_command(operation)?).ok()?;
+            continue;
         }
         let deleted = if about(operation.kind).deletes { *done } else { 0 };
         let counted = Given { inserted: done * inserts(operation), updated: 0, deleted };

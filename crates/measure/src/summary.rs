@@ -14,7 +14,7 @@ use record::records::{Answers, ErrorCount, Gate, Little, OpenLoop, PhaseRun, Qua
 use stats::gates::{self, Checked, Outcome};
 use tap::recording;
 use tap::summary::Call;
-use workload::expected::Expected;
+use workload::expected::{self, Expected};
 use workload::operations::inserts;
 use workload::plan::{Pacing, Phase, Plan};
 
@@ -68,7 +68,8 @@ pub async fn summarise(
         let (record, of_messages) = messages::join(phase, measured, read, sent, tapped)?;
         (broker, calls) = (Some(record), of_messages);
     }
-    let by_operation = counts.by_operation();
+    let checked = expected::checked(source.plan, source.number);
+    let by_operation = counts.by_operation(&checked);
     let seen = by_operation.iter().map(|it| it.count).sum();
     let tap = tapped.map(|it| through_tap(it, measured, calls, seen)).transpose()?;
     let runtime = measured.ended.as_ref().and_then(|ended| ended.runtime);

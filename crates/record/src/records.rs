@@ -396,6 +396,9 @@ pub struct OperationRun {
     pub service: Quantiles,
     /// Response time (open loop only).
     pub response: Option<Quantiles>,
+    /// Whether the core checks its answers, by the workload; None in older records.
+    #[serde(default)]
+    pub answer_checked: Option<bool>,
 }
 
 /// Errors of one code.

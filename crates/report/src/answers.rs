@@ -1,7 +1,7 @@
 //! Lines about the whole experiment: gates, since which version, where the time goes.
 
 use base::say::clean;
-use judge::analysis::types::{Analysis, Finding, Metric, SinceRow};
+use judge::analysis::types::{Analysis, Finding, Metric, PhaseSummary, SinceRow};
 
 /// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
 pub fn finding_line(finding: &Finding) -> String {
@@ -13,6 +13,17 @@ pub fn finding_line(finding: &Finding) -> String {
 
 pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
     analysis.diagnosis.iter().map(finding_line).collect()
+}
+
+/// `answer not checked`, with the operations of a mix by name.
+pub fn unchecked_note(phase: &PhaseSummary) -> Option<String> {
+    let names = &phase.answers_unchecked;
+    let said = "answer not checked";
+    match &names[..] {
+        [] => None,
+        [only] if *only == phase.phase => Some(said.to_owned()),
+        _ => Some(clean(&format!("{said}: {}", names.join(", ")))),
+    }
 }
 
 pub const GATES: &str = "Gates";

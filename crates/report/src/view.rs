@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::answers;
 use super::processes;
 use super::text::clean_all;
 use base::say::clean;
@@ -143,7 +144,9 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
                 let reason = clean(arm.not_measured.get(name)?);
                 Some(format!("{} not measured: {reason}", arm_label(arm)))
             });
-            notes.into_iter().chain(processes::notes(&results)).chain(unmeasured).collect()
+            let unchecked = of_phase.and_then(answers::unchecked_note);
+            let notes = notes.into_iter().chain(unchecked);
+            notes.chain(processes::notes(&results)).chain(unmeasured).collect()
         },
         time_unit: time.label(),
         cpu_unit: cpu.label(),

@@ -1,7 +1,7 @@
 //! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
 use super::meaning::{Meaning, meaning};
-use super::operations::{Answers, about};
+use super::operations::{Answers, about, inserted_by_command, returned};
 use super::plan::{Collection, Operation, Phase, Plan, StampSource};
 use super::population::Population;
 use super::schedule::{Record, Schedule};
@@ -37,13 +37,18 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    pub fn new(plan: &Plan, number: usize) -> Self {
+    /// None where the answers depend on the order in which workers write.
+    pub fn new(plan: &Plan, number: usize) -> Option<Self> {
+        let phase = &plan.phases[number];
+        if phase.writes && phase.sequence.is_empty() {
+            return None;
+        }
         let (plan, numbers) = plan.unrolled(number);
         let operations = numbers.flat_map(|number| {
             plan.phases[number].operations.iter().map(move |made| (number, made))
         });
         let rules = operations.map(|(number, made)| rule(&plan, number, made)).collect();
-        Self { rules, total: Expected { documents: Some(0), sum: Some(0) } }
+        Some(Self { rules, total: Expected { documents: Some(0), sum: Some(0) } })
     }
 
     /// Adds an operation of the process whose schedule this is.
@@ -63,6 +68,21 @@ impl Expectation {
     }
 }
 
+/// Whether the core checks the answers of each operation of a phase: those that are documents by
+/// the phase's total, of which one that is unknown leaves none, and inserts of a command by the
+/// receipt.
+pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
+    let operations = &plan.phases[number].operations;
+    let unknown = |made: &Expectation| made.rules.iter().any(|it| matches!(it, Rule::Unknown));
+    let known = Expectation::new(plan, number).is_some_and(|made| !unknown(&made));
+    let check = |made: &Operation| match about(made.kind).answers {
+        Answers::Nothing => true,
+        Answers::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
+        Answers::ByFilter | Answers::All | Answers::ByStages | Answers::Unknown => known,
+    };
+    operations.iter().map(check).collect()
+}
+
 const NOTHING: Expected = Expected { documents: Some(0), sum: Some(0) };
 const UNKNOWN: Expected = Expected { documents: None, sum: None };
 
@@ -72,6 +92,8 @@ enum Rule {
     Nothing,
     /// It cannot be known.
     Unknown,
+    /// So many documents, whatever the record.
+    Fixed(u64),
     Of(Documents),
 }
 
@@ -86,9 +108,9 @@ struct Documents {
 fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
     let phase = &plan.phases[number];
     match about(made.kind).answers {
-        Answers::ByFilter | Answers::All => {}
+        Answers::ByFilter | Answers::All | Answers::ByStages => {}
         Answers::Unknown => return Rule::Unknown,
-        Answers::Nothing => return Rule::Nothing,
+        Answers::Nothing | Answers::Unread => return Rule::Nothing,
     }
     let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
         return Rule::Unknown;
@@ -100,12 +122,21 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
         .iter()
         .any(|other| (about(other.kind).writes)(other) && other.collections().any(|it| it == of));
     let meaning = match about(made.kind).answers {
-        Answers::All => Meaning::All,
+        Answers::All | Answers::ByStages => Meaning::All,
         _ => meaning(made, collection),
     };
     let counts_all = meaning == Meaning::All && changes;
-    if !population.is_known() || meaning == Meaning::Other || counts_all {
+    let found = population.is_dense()
+        || match meaning {
+            Meaning::One | Meaning::All => true,
+            Meaning::Range(length) => length <= LOOKED_UP_MAX,
+            Meaning::From | Meaning::Other => false,
+        };
+    if !population.is_known() || meaning == Meaning::Other || counts_all || !found {
         return Rule::Unknown;
+    }
+    if let Some(pipeline) = &made.pipeline {
+        return returned(pipeline, population.len()).map_or(Rule::Unknown, Rule::Fixed);
     }
     let foreign = || plan.phases.iter().any(|phase| has_foreign_documents(plan, phase, collection));
     let sum_add = sum_add(made, collection);
@@ -133,21 +164,22 @@ impl Rule {
     fn to(&self, record: &Record) -> Expected {
         match self {
             Self::Nothing => NOTHING,
+            Self::Fixed(documents) => Expected { documents: Some(*documents), sum: Some(0) },
             // Where a record moves on, its last lap is the adapter's to say.
             Self::Of(_) if record.advances => UNKNOWN,
-            Self::Of(documents) => documents.to(record).unwrap_or(UNKNOWN),
+            Self::Of(documents) => documents.to(record),
             Self::Unknown => UNKNOWN,
         }
     }
 }
 
 impl Documents {
-    fn to(&self, record: &Record) -> Option<Expected> {
+    fn to(&self, record: &Record) -> Expected {
         let limit = if record.count == 0 { u64::MAX } else { record.count.into() };
         let key = record.key;
         let dense = self.population.is_dense();
         let (keys, gaps) = match self.meaning {
-            Meaning::One => return Some(self.of_keys(1, Some(u128::from(key)))),
+            Meaning::One => return self.of_keys(1, Some(u128::from(key))),
             _ if dense => {
                 let end = self.population.next_key_loaded();
                 let first = end - self.population.len();
@@ -157,9 +189,8 @@ impl Documents {
                     _ => (first..end, false),
                 }
             }
-            Meaning::Range(length) if length <= LOOKED_UP_MAX => (key..key + length, true),
-            Meaning::All => return Some(self.of_keys(self.population.len().min(limit), None)),
-            _ => return None,
+            Meaning::Range(length) => (key..key + length, true),
+            _ => return self.of_keys(self.population.len().min(limit), None),
         };
         let (found, sum) = if gaps {
             let there = || keys.clone().filter(|key| self.population.contains(*key));
@@ -171,7 +202,7 @@ impl Documents {
         };
         // Which of them the server picks is not said.
         let sum = Some(sum).filter(|_| found <= limit);
-        Some(self.of_keys(found.min(limit), sum))
+        self.of_keys(found.min(limit), sum)
     }
 
     /// So many documents, whose keys have this sum.

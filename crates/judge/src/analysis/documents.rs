@@ -68,6 +68,17 @@ pub fn per_op(phase: &Phase, made: &Operation, runs: &[&PhaseRun]) -> Option<f64
     median(&each.filter_map(|run| per_answer(phase, made, run)).collect::<Vec<_>>())
 }
 
+/// Operations of a phase whose answers the core does not check, as its records say.
+pub fn unchecked(experiment: &Experiment, rounds: &Rounds, phase: &Phase) -> Vec<String> {
+    let arms = experiment.arms.iter();
+    let runs: Vec<&PhaseRun> = arms.flat_map(|arm| rounds.every(&arm.id, &phase.name)).collect();
+    let unchecked = |name: &&String| {
+        let operations = runs.iter().flat_map(|run| &run.by_operation);
+        operations.filter(|it| it.operation == **name).any(|it| it.answer_checked == Some(false))
+    };
+    phase.operations.iter().map(|made| &made.name).filter(unchecked).cloned().collect()
+}
+
 /// Reasons not to trust a verdict on what was read: a sentence for each operation.
 pub fn doubts(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     let mut doubts = Vec::new();

@@ -199,6 +199,7 @@ pub fn phases(
             turn_ms: median(&turns),
             loop_note: loop_note(phase),
             aa_noise_percent: noise_percent.get(&phase.name).copied(),
+            answers_unchecked: documents::unchecked(experiment, rounds, phase),
         }
     };
     experiment.plan.phases.iter().map(summary).collect()

@@ -487,4 +487,7 @@ pub struct PhaseSummary {
     pub loop_note: String,
     /// Noise floor of the A/A arm on throughput, percent.
     pub aa_noise_percent: Option<f64>,
+    /// Operations whose answers the core does not check.
+    #[serde(default)]
+    pub answers_unchecked: Vec<String>,
 }

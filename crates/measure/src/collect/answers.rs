@@ -35,8 +35,7 @@ impl<'a> RightAnswers<'a> {
     /// `plan` is the arm's own.
     pub fn new(inputs: &'a InputFiles, plan: &'a Plan, number: usize) -> Self {
         let phase = &plan.phases[number];
-        let in_order = !phase.writes || !phase.sequence.is_empty();
-        let expectation = in_order.then(|| Expectation::new(plan, number));
+        let expectation = Expectation::new(plan, number);
         let given = phase.operations.iter().map(|made| {
             let tells = varies(made) || made.kind == Kind::BulkWrite;
             tells.then(Given::default)

@@ -51,16 +51,18 @@ impl Counts {
         self.operations.iter().map(|it| it.service.count()).collect()
     }
 
-    pub fn by_operation(&self) -> Vec<OperationRun> {
-        let run = |it: &Operation| OperationRun {
+    /// `checked` says of each operation whether the core checks its answers.
+    pub fn by_operation(&self, checked: &[bool]) -> Vec<OperationRun> {
+        let run = |(it, checked): (&Operation, &bool)| OperationRun {
             operation: it.name.clone(),
             count: it.service.count() + it.wrong + it.failed,
             wrong: it.wrong,
             failed: it.failed,
             service: Quantiles::of(&it.service),
             response: it.response.as_ref().map(Quantiles::of),
+            answer_checked: Some(*checked),
         };
-        self.operations.iter().map(run).collect()
+        self.operations.iter().zip(checked).map(run).collect()
     }
 }
 
@@ -77,11 +79,11 @@ mod tests {
         counts.take(&Sample { outcome: 2, ..sample(1, 0, 0, 2_000) });
         counts.take(&Sample { outcome: 3, ..sample(1, 0, 0, 3_000) });
         assert_eq!(counts.done(), [0, 1]);
-        let run = &counts.by_operation()[1];
+        let run = &counts.by_operation(&[true; 2])[1];
         assert_eq!((run.count, run.wrong, run.failed), (4, 1, 2));
         assert_eq!((run.service.min_us, run.service.max_us), (0.01, 0.01));
         assert_eq!(run.response.map(|it| it.max_us), Some(0.05));
         let closed = Counts::new(&phase("think: 1ms", 2));
-        assert_eq!(closed.by_operation()[0].response, None);
+        assert_eq!(closed.by_operation(&[true; 2])[0].response, None);
     }
 }

@@ -37,12 +37,16 @@ pub enum Concerns {
 /// How the right answer of an operation is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
-    /// It adds nothing to the totals.
+    /// It adds nothing to the totals: the adapter checks that it was done.
     Nothing,
+    /// The same, and the server says `ok` to it whatever it did.
+    Unread,
     /// By its filter, where that is made of the key.
     ByFilter,
     /// All documents of its collection.
     All,
+    /// By its stages, as far as they keep or count documents.
+    ByStages,
     Unknown,
 }
 

@@ -1,8 +1,10 @@
 //! `aggregate`: a pipeline of one's own.
 
+use bson::Bson;
+
 use super::about::{About, Answers, Concerns};
 use super::making::{Making, needed};
-use crate::plan::Operation;
+use crate::plan::{Operation, Stamp, Template};
 use crate::sent::Form;
 use crate::template::template;
 use crate::tree::Tree;
@@ -11,7 +13,7 @@ pub const ABOUT: About = About {
     keys: &["collection", "pipeline", "batch_size"],
     concerns: Concerns::Read,
     reads_documents: true,
-    answers: Answers::Unknown,
+    answers: Answers::ByStages,
     writes: Operation::mentions_to_write,
     ..About::new(make)
 };
@@ -29,4 +31,32 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
         Some(template(making.check, pipeline, Form::Pipeline(&making.site.names)));
     making.batch_size();
     Some(())
+}
+
+/// Number of documents that a pipeline makes of so many; None where it depends on their values.
+pub fn returned(pipeline: &Template, documents: u64) -> Option<u64> {
+    let is_of = |stamp: &Stamp, name: &str| stamp.path.get(2).is_some_and(|it| it == name);
+    let stamped = |name: &str| pipeline.stamps.iter().any(|stamp| is_of(stamp, name));
+    let stages = pipeline.document.get_array("pipeline").ok()?;
+    stages.iter().try_fold(documents, |documents, stage| {
+        let (name, value) = stage.as_document()?.iter().next()?;
+        let number = || number(value).filter(|_| !stamped(name));
+        let inner = value.as_document();
+        match name.as_str() {
+            "$addFields" | "$fill" | "$graphLookup" | "$lookup" | "$project" | "$replaceRoot"
+            | "$replaceWith" | "$set" | "$setWindowFields" | "$sort" | "$unset" => Some(documents),
+            "$match" if inner?.is_empty() => Some(documents),
+            "$limit" => Some(documents.min(number()?)),
+            "$skip" => Some(documents.saturating_sub(number()?)),
+            "$count" => Some(documents.min(1)),
+            "$group" if inner?.get("_id") == Some(&Bson::Null) => Some(documents.min(1)),
+            "$facet" => Some(1),
+            _ => None,
+        }
+    })
+}
+
+fn number(value: &Bson) -> Option<u64> {
+    let number = value.as_i64().or_else(|| value.as_i32().map(i64::from))?;
+    u64::try_from(number).ok()
 }

@@ -1,6 +1,6 @@
 //! `command`: any command, for what has no operation of its own.
 
-use super::about::{About, Concerns};
+use super::about::{About, Answers, Concerns};
 use super::making::{Making, needed};
 use crate::plan::Operation;
 use crate::sent::Form;
@@ -9,6 +9,7 @@ use crate::template::template;
 pub const ABOUT: About = About {
     keys: &["command"],
     concerns: Concerns::Preference,
+    answers: Answers::Unread,
     writes: Operation::mentions_to_write,
     ..About::new(make)
 };
@@ -17,4 +18,15 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let command = needed(making.check, making.keys.command.as_ref(), "command", making.place)?;
     making.made.command = Some(template(making.check, command, Form::Command(&making.site.names)));
     Some(())
+}
+
+/// Documents that a command inserts each time, none of which can meet another's `_id`; None of any
+/// other command.
+pub fn inserted(operation: &Operation) -> Option<u64> {
+    let command = &operation.command.as_ref()?.document;
+    let documents = command.get_array("documents").ok()?;
+    let mut documents_made = documents.iter().filter_map(|it| it.as_document());
+    let inserts = command.keys().next().is_some_and(|name| name == "insert");
+    let unique = inserts && documents_made.all(|it| !it.contains_key("_id"));
+    unique.then_some(documents.len() as u64)
 }

@@ -1,12 +1,14 @@
 //! `find_one_and_update`: an update that answers the document as it was before.
 
-use super::about::{About, Counted};
+use super::about::{About, Answers, Counted};
 use super::making::Making;
 use super::update_one;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "set", "update", "shape"],
     reads_documents: true,
+    // Which of its updates it comes after depends on the workers.
+    answers: Answers::Unknown,
     // Servers do not agree on the counter.
     counted: Counted::AsCommand,
     ..About::write("opcounters.update", make)

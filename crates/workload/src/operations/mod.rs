@@ -8,6 +8,8 @@ use crate::kind::{Kind, Word, for_every_kind};
 use crate::plan::{Count, Limit, Operation, Phase};
 
 pub use about::{About, Answers, Concerns, Counted};
+pub use aggregate::returned;
+pub use command::inserted as inserted_by_command;
 pub(crate) use making::{Making, Site};
 
 macro_rules! declare {
