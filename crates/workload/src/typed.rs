@@ -149,13 +149,13 @@ fn foreign(key: &str) -> Option<String> {
 
 /// A part of the tree.
 #[derive(Clone, Copy)]
-enum Node<'de> {
+enum Branch<'de> {
     Value(&'de Tree),
     /// The name of an entry: a text that may be a number.
     Name(&'de str),
 }
 
-impl<'de> Node<'de> {
+impl<'de> Branch<'de> {
     fn visit<V: Visitor<'de>>(self, visitor: V, whole: bool) -> Result<V::Value, Wrong> {
         let tree = match self {
             Self::Value(tree) => tree,
@@ -180,11 +180,11 @@ impl<'de> Node<'de> {
 
 /// A part of the tree and its place.
 #[derive(Clone, Copy)]
-struct Placed<'de>(Node<'de>, Location);
+struct Placed<'de>(Branch<'de>, Location);
 
 impl<'de> Placed<'de> {
     fn of(tree: &'de At<Tree>) -> Self {
-        Self(Node::Value(&tree.value), tree.place)
+        Self(Branch::Value(&tree.value), tree.place)
     }
 }
 
@@ -209,18 +209,18 @@ impl<'de> Deserializer<'de> for Placed<'de> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.0 {
-            Node::Value(Tree::Null) => visitor.visit_none(),
+            Branch::Value(Tree::Null) => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         let made = match self.0 {
-            Node::Name(name) => match name.parse() {
+            Branch::Name(name) => match name.parse() {
                 Ok(number) => visitor.visit_u64(number),
                 Err(_) => Err(Error::invalid_type(Unexpected::Str(name), &visitor)),
             },
-            Node::Value(_) => self.0.visit(visitor, true),
+            Branch::Value(_) => self.0.visit(visitor, true),
         };
         made.map_err(|wrong: Wrong| wrong.at(self.1))
     }
@@ -231,7 +231,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         match self.0 {
-            Node::Value(Tree::List(items)) if items.len() != length => {
+            Branch::Value(Tree::List(items)) if items.len() != length => {
                 Err(Wrong::invalid_length(items.len(), &visitor).at(self.1))
             }
             _ => self.deserialize_seq(visitor),
@@ -246,9 +246,9 @@ impl<'de> Deserializer<'de> for Placed<'de> {
     ) -> Result<V::Value, Wrong> {
         let wanted = format!("one of {}", words.join(", "));
         let made: Result<_, Wrong> = match self.0 {
-            Node::Name(word) => visitor.visit_enum(StrDeserializer::new(word)),
-            Node::Value(Tree::String(word)) => visitor.visit_enum(StrDeserializer::new(word)),
-            Node::Value(other) => Err(Error::invalid_type(other.found(), &wanted.as_str())),
+            Branch::Name(word) => visitor.visit_enum(StrDeserializer::new(word)),
+            Branch::Value(Tree::String(word)) => visitor.visit_enum(StrDeserializer::new(word)),
+            Branch::Value(other) => Err(Error::invalid_type(other.found(), &wanted.as_str())),
         };
         made.map_err(|wrong| wrong.at(self.1))
     }
@@ -263,7 +263,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
         match self.0 {
             _ if name == "At" => visitor.visit_seq(ValueAndPlace(Some(self), Some(self.1))),
             // Serde would take its values for the fields in their order.
-            Node::Value(Tree::List(_)) => {
+            Branch::Value(Tree::List(_)) => {
                 Err(Wrong::invalid_type(Unexpected::Seq, &visitor).at(self.1))
             }
             _ => self.deserialize_map(visitor),
@@ -307,7 +307,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     ) -> Result<Option<K::Value>, Wrong> {
         let Some((name, value)) = self.0.next() else { return Ok(None) };
         self.1 = Some(value);
-        seed.deserialize(Placed(Node::Name(&name.value), name.place)).map(Some)
+        seed.deserialize(Placed(Branch::Name(&name.value), name.place)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Wrong> {
