@@ -70,7 +70,12 @@ phases:
     operation: command
     command: {insert: joined, documents: [{a: 1}, {a: 2}]}
     operations: 3
-  - {name: counted, continues: true, operation: count, collection: joined, filter: {}, operations: 5}
+  - name: counted
+    continues: true
+    operation: count
+    collection: joined
+    filter: {}
+    operations: 5
 ";
 
 fn phases(runs: &[Value]) -> impl Iterator<Item = &Value> {

@@ -46,8 +46,8 @@ impl Population {
     }
 
     /// Whether the core knows which documents there are. It does not after a mix or a bulk_write
-    /// that inserts or deletes, an upsert, a pipeline or a command that writes, or a phase that ends
-    /// by its time.
+    /// that inserts or deletes, an upsert, a pipeline or a command that writes, or a phase that
+    /// ends by its time.
     pub fn is_known(&self) -> bool {
         self.known
     }
