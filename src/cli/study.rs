@@ -94,6 +94,8 @@ pub enum SchemaName {
     Analysis,
     /// The same of several servers
     Servers,
+    /// The same of a sweep
+    Sweep,
 }
 
 /// `schema NAME`: our own, and one of each study.

@@ -14,6 +14,7 @@ use judge::diagnosis::{
     sweep::{self, Cell},
 };
 use record::folder::Folder;
+use record::sweep::Sweep;
 use report::{finding_line, text};
 
 /// Runs the verb. Finding no cause is an answer: exit code 0.
@@ -24,11 +25,11 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         return super::print(&if args.json {
             pretty(&json!({ "folder": folder.path(), "findings": findings }))
         } else {
-            listed(&folder.path().display().to_string(), &findings)
+            listed(&folder.path().display().to_string(), &lines(&findings))
         });
     }
     let found = diagnosis::sweep_findings(&cells);
-    let mut text = sweep_text(&cells);
+    let mut text = listed("The sweep", &sweep_lines(&cells));
     let mut each: Vec<Value> = Vec::new();
     for cell in &cells {
         let (folder, mut findings) = one(&args.folder.join(&cell.label))?;
@@ -36,7 +37,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
         let explained = |it: &Finding| found.iter().any(|found| found.phase == it.phase);
         findings.retain(|it| it.rule != diagnosis::NO_CAUSE || !explained(it));
         if !findings.is_empty() {
-            text += &listed(&cell.label, &findings);
+            text += &listed(&cell.label, &lines(&findings));
         }
         each.push(json!({ "cell": cell.label, "folder": folder.path(), "findings": findings }));
     }
@@ -57,46 +58,41 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("findings serialise") + "\n"
 }
 
-/// The experiments below a folder that holds none itself, by the parameter's value.
-pub fn cells(path: &Path) -> Result<Vec<Cell>> {
-    if path.join("experiment.json").exists() {
-        return Ok(Vec::new());
+/// The experiments of a sweep on one server, in the order of its values; none of other folders.
+fn cells(path: &Path) -> Result<Vec<Cell>> {
+    let Some(sweep) = Sweep::read(path)? else { return Ok(Vec::new()) };
+    let mut cells = Vec::new();
+    for value in &sweep.values {
+        for made in Sweep::made(value, path)?.into_iter().filter(|it| it.server.is_empty()) {
+            let runs = made.folder.runs()?;
+            let (label, experiment) = (value.folder.clone(), made.experiment);
+            cells.push(Cell { label, experiment, runs });
+        }
     }
-    let entries = path.read_dir().into_iter().flatten().flatten();
-    // Folders themselves: a link would lead elsewhere.
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
-    let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let is_cell =
-        |name: &String| name.contains('=') && path.join(name).join("experiment.json").is_file();
-    let mut names: Vec<String> = names.filter(is_cell).collect();
-    let value = |name: &str| name.split_once('=').and_then(|(_, it)| it.parse::<f64>().ok());
-    // Numbers by size, before whatever is none.
-    let order = |name: &str| value(name).unwrap_or(f64::INFINITY);
-    names.sort_by(|a, b| order(a).total_cmp(&order(b)).then_with(|| a.cmp(b)));
-    let cell = |label: String| {
-        let (folder, experiment) = Folder::open(&path.join(&label))?;
-        Ok(Cell { label, experiment, runs: folder.runs()? })
-    };
-    names.into_iter().map(cell).collect()
+    Ok(cells)
 }
 
-/// Findings of all cells of a sweep together.
-pub fn sweep_text(cells: &[Cell]) -> String {
+/// Findings of all cells of a sweep together, a sentence each.
+pub fn sweep_lines(cells: &[Cell]) -> Vec<String> {
     let found = diagnosis::sweep_findings(cells);
     match sweep::too_small(cells).filter(|_| found.is_empty()) {
-        Some(why) => format!("The sweep: {why}.\n\n"),
-        None => listed("The sweep", &found),
+        Some(why) => vec![format!("{why}.")],
+        None => lines(&found),
     }
 }
 
-fn listed(title: &str, findings: &[Finding]) -> String {
+fn lines(findings: &[Finding]) -> Vec<String> {
+    if findings.is_empty() {
+        return vec!["No cause found: no rule applies.".to_owned()];
+    }
+    findings.iter().map(finding_line).collect()
+}
+
+fn listed(title: &str, lines: &[String]) -> String {
     let width = usize::from(super::terminal_options().width.unwrap_or(100).max(60));
     let mut out = format!("{}: where the time goes\n", base::say::clean(title));
-    if findings.is_empty() {
-        out += "  No cause found: no rule applies.\n";
-    }
-    for finding in findings {
-        for (number, line) in text::wrap(&finding_line(finding), width - 4).iter().enumerate() {
+    for line in lines {
+        for (number, line) in text::wrap(line, width - 4).iter().enumerate() {
             let _ = writeln!(out, "  {}{line}", if number == 0 { "- " } else { "  " });
         }
     }

@@ -9,6 +9,7 @@ pub mod diagnose;
 pub mod diff;
 pub mod drivers;
 pub mod environments;
+mod joint;
 mod limits;
 mod plan_text;
 pub mod report;
@@ -23,6 +24,7 @@ pub mod study;
 mod study_fit;
 mod study_parts;
 mod study_plan;
+mod sweep;
 pub mod tap;
 pub mod workloads;
 

@@ -6,7 +6,6 @@ use base::error::{Error, Result};
 use judge::analyse;
 use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
-use record::servers::Servers;
 use report::{Report, series};
 
 /// Runs the verb.
@@ -16,8 +15,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         let bytes = super::study_parts::report(&args.folder, &args.format)?;
         return super::print_result(&bytes);
     }
-    if let Some(servers) = Servers::read(&args.folder)? {
-        return super::servers::report(args, &servers);
+    if let Some((made, analysis)) = super::joint::read(&args.folder)? {
+        return super::joint::report(args, &made, analysis);
     }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
@@ -31,10 +30,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         return super::print_result(&bytes);
     }
     let mut formats = report::FORMATS.into_iter();
-    let format = formats.find(|it| it.name == args.format).ok_or_else(|| {
-        let what = format!("--format {} draws a study, and this folder has none", args.format);
-        Error::usage(what, "use --format svg")
-    })?;
+    let format = formats.find(|it| it.name == args.format);
+    let format = format.ok_or_else(|| super::joint::no_study(&args.format))?;
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate, args.gate_unclear);
     let mut options = super::terminal_options();

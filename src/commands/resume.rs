@@ -4,6 +4,7 @@
 //! numbers, each checked as on a command line. Programs, files, folders and addresses come from
 //! this command line alone.
 
+use std::path::Path;
 use std::time::Duration;
 
 use base::say;
@@ -11,9 +12,10 @@ use std::collections::BTreeMap;
 
 use clap::Parser as _;
 
+use super::joint::finish;
 use super::run::{Place, make};
 use super::run_plan::{drawn_seed, pairs};
-use super::servers;
+use super::sweep::{self, SweepPart};
 use crate::cli::{
     BehaviourArgs, InterleaveArg, LimitArgs, MachineArgs, OrderArgs, ResumeArgs, RunArgs,
     StudyFlags, StudyVerb, UriArgs,
@@ -29,7 +31,8 @@ use measure::setup::new_id;
 use record::folder::utf8;
 use record::parts::StudyRequest;
 use record::records::{Ended, Experiment, Request, ServerKind};
-use record::servers::Servers;
+use record::servers::{Made, Servers};
+use record::sweep::Sweep;
 use server::uri::arm_option;
 use server::{ServerChoice, server_again};
 use stats::looks::LookPlan;
@@ -46,6 +49,9 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
     }
     if let Some(servers) = Servers::read(&args.folder)? {
         return servers_again(&args, &servers).await;
+    }
+    if let Some(sweep) = Sweep::read(&args.folder)? {
+        return sweep_again(&args, &sweep).await;
     }
     let (folder, resumed) = Resumed::open(&args.folder)?;
     utf8(folder.path())?;
@@ -78,12 +84,81 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
 /// The experiments of several servers: those that were cut go on, those that had not begun begin.
 async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
     let made = record.made(&args.folder)?;
-    let Some(first) = made.first() else {
-        return Err(Error::usage(
-            format!("no experiment had begun in {}", args.folder.display()),
-            "start anew, with another --out",
-        ));
-    };
+    let Some(first) = made.first() else { return Err(none_begun(args)) };
+    let (places, again) = places_again(args, record, &args.folder, &made)?;
+    if places.is_empty() {
+        return Err(complete(args));
+    }
+    let again = again.map_or_else(|| run_again(args, &first.experiment), Ok)?;
+    let sets = first.experiment.plan.parameters.clone();
+    // On the heap: this future holds the experiments.
+    let made = Box::pin(make(&again, &sets, Wanted::Compared, places, || Ok(()))).await?;
+    finish(&again, &args.folder, made)
+}
+
+/// The experiments of a sweep: those that were cut go on, those that had not begun begin.
+async fn sweep_again(args: &ResumeArgs, sweep: &Sweep) -> Result<()> {
+    let mut every = Vec::new();
+    for value in &sweep.values {
+        every.push((value, Sweep::made(value, &args.folder)?));
+    }
+    let first = every.iter().find_map(|(value, made)| Some((value, made.first()?)));
+    let Some((first_value, first)) = first else { return Err(none_begun(args)) };
+    let pattern = Servers::read(&args.folder.join(&first_value.folder))?;
+    let (mut steps, mut last) = (Vec::new(), None);
+    for (value, made) in &every {
+        let path = args.folder.join(&value.folder);
+        let mut sets = first.experiment.plan.parameters.clone();
+        sets.insert(sweep.parameter.clone(), value.value.clone());
+        let begun = Servers::read(&path)?;
+        let own = ResumeArgs { folder: path.clone(), ..args.clone() };
+        let (mut places, mut again) = (Vec::new(), None);
+        match (begun.as_ref().or(pattern.as_ref()), made.first()) {
+            (Some(record), _) => (places, again) = places_again(args, record, &path, made)?,
+            (None, Some(was)) if was.experiment.ended == Some(Ended::Completed) => {}
+            (None, was) => {
+                let resumed = was.map(|_| Resumed::open(&path)).transpose()?.map(|(_, it)| it);
+                let asked = run_again(&own, &was.unwrap_or(first).experiment)?;
+                let id = was.map_or_else(|| new_id(drawn_seed()), |it| it.experiment.id.clone());
+                let (server, name) = (asked.server().to_owned(), String::new());
+                places.push(Place { server, name, id, path: path.clone(), study: None, resumed });
+                again = Some(asked);
+            }
+        }
+        if places.is_empty() {
+            continue;
+        }
+        let asked = again.map_or_else(|| run_again(&own, &first.experiment), Ok)?;
+        last = Some(asked.clone());
+        let servers = pattern.clone().filter(|_| begun.is_none()).map(|it| (it, path));
+        steps.push(SweepPart { name: value.folder.clone(), args: asked, sets, places, servers });
+    }
+    let Some(last) = last else { return Err(complete(args)) };
+    let made = Box::pin(sweep::all(steps, Wanted::Compared, || Ok(()))).await?;
+    finish(&last, &args.folder, made)
+}
+
+fn none_begun(args: &ResumeArgs) -> Error {
+    Error::usage(
+        format!("no experiment had begun in {}", args.folder.display()),
+        "start anew, with another --out",
+    )
+}
+
+fn complete(args: &ResumeArgs) -> Error {
+    Error::usage(
+        format!("{} is complete: there is nothing to go on with", args.folder.display()),
+        format!("mongodyno report {}", shell_quoted(&args.folder.display())),
+    )
+}
+
+/// The servers in a folder that are not complete, and what was asked for on those that had begun.
+fn places_again(
+    args: &ResumeArgs,
+    record: &Servers,
+    folder: &Path,
+    made: &[Made],
+) -> Result<(Vec<Place>, Option<RunArgs>)> {
     let given: Option<Vec<&str>> = args.server.as_ref().map(|it| it.split(',').collect());
     let count = record.servers.len();
     if given.as_ref().is_some_and(|it| it.len() != count) {
@@ -95,7 +170,7 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
     let (mut places, mut again) = (Vec::new(), None);
     for (number, part) in record.servers.iter().enumerate() {
         let server = given.as_ref().map(|given| given[number].to_owned());
-        let path = args.folder.join(&part.folder);
+        let path = folder.join(&part.folder);
         let args = ResumeArgs { folder: path.clone(), server, ..args.clone() };
         let Some(was) = made.iter().find(|it| it.server == part.server) else {
             let server = args.server.map_or_else(|| brought_along(part.words()), Ok)?;
@@ -123,17 +198,7 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
             again = Some(asked);
         }
     }
-    if places.is_empty() {
-        return Err(Error::usage(
-            format!("{} is complete: there is nothing to go on with", args.folder.display()),
-            format!("mongodyno report {}", shell_quoted(&args.folder.display())),
-        ));
-    }
-    let again = again.map_or_else(|| run_again(args, &first.experiment), Ok)?;
-    let sets = first.experiment.plan.parameters.clone();
-    // On the heap: this future holds the experiments.
-    let made = Box::pin(make(&again, &sets, Wanted::Compared, places, || Ok(()))).await?;
-    servers::show(&again, &args.folder, record, made)
+    Ok((places, again))
 }
 
 /// A server out of a record, if it is one that this program brings along.

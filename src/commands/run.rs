@@ -10,7 +10,6 @@ use crate::commands::run_plan::{RunPlan, Sets, drawn_seed, pairs};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
-use base::secrets::mask_text;
 use base::words::shell_quoted;
 use judge::analysis::types::{Analysis, Objective};
 use measure::arms;
@@ -28,6 +27,7 @@ use measure::token::Token;
 use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
 use record::records::{Ended, Study};
+use record::servers::{Part, Servers};
 use report::{Report, html, terminal};
 use server::{ServerChoice, mask_uri};
 
@@ -36,36 +36,18 @@ use server::{ServerChoice, mask_uri};
 /// # Errors
 /// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
 pub async fn run(args: RunArgs) -> Result<()> {
-    let mut args = args;
-    if args.sweep.is_some() && args.out.is_none() {
-        // One folder for all of them, that `diagnose` can be given.
-        args.out = Some(PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
+    let sets = pairs(&args.set, "--set")?;
+    let Some(analysis) = one(&args, &sets, Wanted::Alone, None, None).await? else { return Ok(()) };
+    print_json(&args, &analysis)?;
+    worth(&[&analysis])
+}
+
+fn print_json(args: &RunArgs, analysis: &Analysis) -> Result<()> {
+    if !args.json {
+        return Ok(());
     }
-    let cells = cells(&args)?;
-    let mut analyses = Vec::new();
-    for (label, sets) in &cells {
-        if let Some(label) = label {
-            say!("── {label} ──");
-        }
-        let wanted = Wanted::Alone;
-        if let Some(analysis) = one(&args, label.as_deref(), sets, wanted, None, None).await? {
-            analyses.push(analysis);
-        }
-    }
-    if let (Some(folder), false) = (&args.out, args.json || args.sweep.is_none() || args.plan) {
-        super::print(&format!(
-            "\n{}",
-            super::diagnose::sweep_text(&super::diagnose::cells(folder)?)
-        ))?;
-    }
-    if args.json {
-        let value = match &analyses[..] {
-            [one] => serde_json::to_string_pretty(one),
-            several => serde_json::to_string_pretty(several),
-        };
-        super::print_result(format!("{}\n", value.expect("analyses serialise")).as_bytes())?;
-    }
-    worth(&analyses.iter().collect::<Vec<_>>())
+    let text = serde_json::to_string_pretty(analysis).expect("analyses serialise");
+    super::print_result(format!("{text}\n").as_bytes())
 }
 
 /// The exit code of experiments that are whole.
@@ -96,41 +78,15 @@ pub fn gates(analyses: &[&Analysis]) -> Result<()> {
     Ok(())
 }
 
-/// The experiments asked for: one, or one for each value of `--sweep`.
-fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
-    let sets = pairs(&args.set, "--set")?;
-    let Some(sweep) = &args.sweep else { return Ok(vec![(None, sets)]) };
-    let is_value = |value: &str| !value.trim().is_empty();
-    let (name, values) = sweep
-        .split_once('=')
-        .filter(|(_, values)| values.split(',').all(is_value))
-        .ok_or_else(|| {
-            Error::usage(
-                format!("--sweep {sweep}: a value is missing"),
-                "write --sweep threads=1,2,4",
-            )
-        })?;
-    let cell = |value: &str| {
-        let mut sets = sets.clone();
-        sets.insert(name.to_owned(), value.trim().to_owned());
-        // It becomes the name of a folder.
-        (Some(mask_text(&format!("{name}={}", value.trim()))), sets)
-    };
-    Ok(values.split(',').map(cell).collect())
-}
-
 /// Goes on with an experiment that was made as `args` ask.
 ///
 /// # Errors
 /// As [`run`]; a workload or an arm that is not what it was.
 pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     let sets = resumed.experiment.plan.parameters.clone();
-    let analysis = one(&args, None, &sets, Wanted::Compared, None, Some(resumed)).await?;
+    let analysis = one(&args, &sets, Wanted::Compared, None, Some(resumed)).await?;
     let Some(analysis) = analysis else { return Ok(()) };
-    if args.json {
-        let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
-        super::print_result(format!("{text}\n").as_bytes())?;
-    }
+    print_json(&args, &analysis)?;
     worth(&[&analysis])
 }
 
@@ -152,7 +108,7 @@ pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>>
         // Arms that could not take part then are not among those that it has.
         args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
     }
-    one(&args, None, &sets, Wanted::Compared, None, resumed).await
+    one(&args, &sets, Wanted::Compared, None, resumed).await
 }
 
 /// A part of a study; with `study` one without an A/A arm and verdicts.
@@ -165,13 +121,12 @@ pub async fn part(
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
     let sets = pairs(&args.set, "--set")?;
-    one(args, None, &sets, Wanted::Compared, study, resumed).await
+    one(args, &sets, Wanted::Compared, study, resumed).await
 }
 
 /// One experiment; None with `--plan`.
 async fn one(
     args: &RunArgs,
-    label: Option<&str>,
     sets: &Sets,
     wanted: Wanted,
     study: Option<Study>,
@@ -179,7 +134,8 @@ async fn one(
 ) -> Result<Option<Analysis>> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
-    let path = out(args, &id, label);
+    let path = args.out.clone();
+    let path = path.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
     let (server, name) = (args.server().to_owned(), String::new());
     let place = Place { server, name, id, path, study, resumed };
     match make(args, sets, wanted, vec![place], || Ok(())).await?.pop() {
@@ -209,6 +165,25 @@ impl Place {
         let in_study = self.path.parent().is_some_and(StudyRequest::is_in);
         self.study.is_none() && self.resumed.is_none() && !in_study
     }
+}
+
+/// The experiments of one value or of none: in `path` itself on one server, else one below it on
+/// each.
+pub fn places(servers: &[String], path: &Path) -> (Vec<Place>, Option<Servers>) {
+    let place = |server: &str, name: &str, path: PathBuf| Place {
+        server: server.to_owned(),
+        name: name.to_owned(),
+        id: new_id(drawn_seed()),
+        path,
+        study: None,
+        resumed: None,
+    };
+    if let [server] = servers {
+        return (vec![place(server, "", path.to_owned())], None);
+    }
+    let record = Servers::new(servers);
+    let of = |it: &Part| place(it.words(), &it.server, path.join(&it.folder));
+    (record.servers.iter().map(of).collect(), Some(record))
 }
 
 /// The same experiment in each place, round about; none with `--plan`. `wanted` are the arms that
@@ -369,12 +344,6 @@ async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
         servers.push(Reached::at(&place.server, args.at.uri.as_deref(), offline).await?);
     }
     Ok(servers)
-}
-
-/// Where the results go.
-fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
-    let path = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
-    label.map_or_else(|| path.clone(), |label| path.join(label))
 }
 
 /// Prints what an experiment came to, and writes its page.

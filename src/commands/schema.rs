@@ -9,6 +9,7 @@ use crate::cli::SchemaName;
 use adapter::messages::{Answer, Request};
 use base::error::Result;
 use judge::analysis::across::ServersAnalysis;
+use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::Analysis;
 use record::records::{Experiment, Run};
 
@@ -29,6 +30,7 @@ fn own(name: SchemaName) -> Value {
         SchemaName::Run => schema_for!(Run).to_value(),
         SchemaName::Analysis => schema_for!(Analysis).to_value(),
         SchemaName::Servers => schema_for!(ServersAnalysis).to_value(),
+        SchemaName::Sweep => schema_for!(JointAnalysis).to_value(),
     }
 }
 

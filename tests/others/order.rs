@@ -369,7 +369,9 @@ fn a_sweep_is_one_experiment_for_each_value_in_the_order_given() {
         ["--sweep", "warmup=0.3,0.1", "--rounds", "1", "--seed", "9", "--phase", "first", "--json"];
     let output = lab.experiment(&["even"], &more);
     assert_eq!(code(&output), 0, "{}", said(&output));
-    let analyses: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let joint: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let values = joint["values"].as_array().expect("values").iter();
+    let analyses: Vec<&Value> = values.map(|it| &it["servers"][0]["analysis"]).collect();
     assert_eq!(analyses.len(), 2);
     let cells = [("warmup=0.3", 0.3), ("warmup=0.1", 0.1)];
     let mut ended = String::new();

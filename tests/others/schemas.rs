@@ -78,7 +78,8 @@ fn written_records_fit_their_schemas() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_binary() {
-    let own = ["workload", "messages", "experiment", "run", "analysis", "servers"].into_iter();
+    let own =
+        ["workload", "messages", "experiment", "run", "analysis", "servers", "sweep"].into_iter();
     for name in own.chain(studies::STUDIES.into_iter().map(studies::Study::name)) {
         let path = format!("protocol/{name}.schema.json");
         let text = fs::read_to_string(root().join(&path)).expect("a published schema");

@@ -89,9 +89,6 @@ fn a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told() {
     assert!(lab.path("out/embedded@4.4/report.html").exists());
     let markdown = stdout(&lab.run(["report", "out", "--format", "md"]));
     assert!(markdown.contains("## first: from absorber to embedded@4.4"), "{markdown}");
-    let csv = lab.run(["report", "out", "--format", "csv"]);
-    assert_eq!(code(&csv), 2, "{}", said(&csv));
-    assert!(stderr(&csv).contains("mongodyno report DIR/absorber --format csv"));
     lab.assert_nothing_runs();
 }
 
@@ -184,7 +181,6 @@ fn servers_that_make_no_sense_together_are_usage_errors() {
     refused(&["--server", "absorber,none"], "without a server there is nothing to compare");
     refused(&["--server", "absorber,"], "there is no server \"\"");
     refused(&["--server", "absorber,embedded@9.9"], "there is no embedded MongoDB \"9.9\"");
-    refused(&["--server", BOTH, "--sweep", "warmup=0.1,0.2"], "are two axes of experiments");
     let both = ["--server", BOTH, "--uri", "mongodb://127.0.0.1:1"];
     refused(&both, "the argument '--server <SERVER>' cannot be used with '--uri <URI>'");
     refused(&["--server", BOTH, "--service-time", "1ms"], "only an absorber can be told");

@@ -20,6 +20,7 @@ mod report_broker_page;
 mod report_browser;
 mod report_formats;
 mod report_hostile;
+mod report_joint;
 mod stats_across;
 mod stats_bias;
 mod stats_changes;

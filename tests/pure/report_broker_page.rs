@@ -42,6 +42,7 @@ fn page(path: &Path) -> String {
         command: "mongodyno study broker --scale 0.05 --seed 1".to_owned(),
         again: "mongodyno report DIR --format html".to_owned(),
         facts: facts(&experiment, &runs),
+        answers: Vec::new(),
         evidence: vec![evidence(true), evidence(false)],
         warnings: vec!["A warning.".to_owned()],
         phases: phases.collect(),

@@ -17,4 +17,5 @@ mod seen;
 mod server_kind;
 pub mod servers;
 mod settings;
+pub mod sweep;
 pub mod wire;

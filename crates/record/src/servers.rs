@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::Folder;
@@ -64,63 +65,88 @@ impl Servers {
 
     /// Makes the folder. Refuses one that is there and not empty.
     pub fn create(&self, path: &Path) -> Result<()> {
-        new_or_empty(path)?;
-        fs::create_dir_all(path).map_err(|error| Error::file("create", path, &error))?;
-        let text = serde_json::to_string_pretty(self).expect("names serialise");
-        plain::write_whole(path, FILE, text.as_bytes())
-            .map_err(|error| Error::file("write", &path.join(FILE), &error))
+        create(path, FILE, self)
     }
 
     /// Takes back [`Servers::create`], where no experiment has begun.
     pub fn discard(&self, path: &Path) {
-        let is_begun = |part: &Part| path.join(&part.folder).exists();
-        if !self.servers.iter().any(is_begun) {
-            let _ = fs::remove_file(path.join(FILE));
-            let _ = fs::remove_dir(path);
-        }
+        discard(path, FILE, self.servers.iter().map(|it| it.folder.as_str()));
     }
 
     /// None where `path` is no folder of several servers.
     pub fn read(path: &Path) -> Result<Option<Self>> {
-        let bytes = match plain::read(path, FILE, BYTES_MAX) {
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
-            }
-            result => result.map_err(|error| Error::file("read", &path.join(FILE), &error))?,
+        let Some(read) = read::<Self>(path, FILE, |it| it.schema_version)? else {
+            return Ok(None);
         };
-        let damaged = |why: String| {
-            let file = path.join(FILE);
-            Error::usage(format!("{}: {why}", file.display()), "it was changed or damaged")
-        };
-        let read: Self = serde_json::from_slice(&bytes).map_err(|it| damaged(it.to_string()))?;
-        if read.schema_version > SCHEMA_VERSION {
-            return Err(damaged("it comes from a newer mongodyno".to_owned()));
-        }
         // A name that is no plain one would lead out of the folder.
         let is_bad =
             |part: &&Part| part.folder.is_empty() || plain_name(&part.folder) != part.folder;
         match read.servers.iter().find(is_bad) {
-            Some(part) => Err(damaged(format!("{:?} is no name of ours", part.folder))),
+            Some(part) => {
+                let why = format!("{:?} is no name of ours", part.folder);
+                Err(damaged(path, FILE, &why))
+            }
             None => Ok(Some(read)),
         }
     }
 
     /// The experiments that have begun, in the order of the servers.
     pub fn made(&self, path: &Path) -> Result<Vec<Made>> {
-        let begun = self.servers.iter().filter(|part| {
-            let folder = path.join(&part.folder);
-            // A folder itself: a link would lead elsewhere.
-            fs::symlink_metadata(&folder).is_ok_and(|it| it.is_dir())
-                && folder.join("experiment.json").exists()
-        });
+        let begun = self.servers.iter().filter(|part| has_begun(&path.join(&part.folder)));
         let open = |part: &Part| {
             let (folder, experiment) = Folder::open(&path.join(&part.folder))?;
             Ok(Made { server: part.server.clone(), folder, experiment })
         };
         begun.map(open).collect()
     }
+}
+
+/// Makes the folder of several experiments with the file that names them. Refuses one that is there
+/// and not empty.
+pub(crate) fn create(path: &Path, file: &str, record: &impl Serialize) -> Result<()> {
+    new_or_empty(path)?;
+    fs::create_dir_all(path).map_err(|error| Error::file("create", path, &error))?;
+    let text = serde_json::to_string_pretty(record).expect("names serialise");
+    plain::write_whole(path, file, text.as_bytes())
+        .map_err(|error| Error::file("write", &path.join(file), &error))
+}
+
+/// Takes back [`create`], where none of these folders is there.
+pub(crate) fn discard<'a>(path: &Path, file: &str, mut folders: impl Iterator<Item = &'a str>) {
+    if !folders.any(|folder| path.join(folder).exists()) {
+        let _ = fs::remove_file(path.join(file));
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// Reads such a file; None where there is none.
+pub(crate) fn read<T: DeserializeOwned>(
+    path: &Path,
+    file: &str,
+    version: fn(&T) -> u32,
+) -> Result<Option<T>> {
+    let bytes = match plain::read(path, file, BYTES_MAX) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        result => result.map_err(|error| Error::file("read", &path.join(file), &error))?,
+    };
+    let found: T =
+        serde_json::from_slice(&bytes).map_err(|error| damaged(path, file, &error.to_string()))?;
+    if version(&found) > SCHEMA_VERSION {
+        return Err(damaged(path, file, "it comes from a newer mongodyno"));
+    }
+    Ok(Some(found))
+}
+
+/// Whether an experiment has begun in a folder, which is one itself: a link would lead elsewhere.
+pub(crate) fn has_begun(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|it| it.is_dir())
+        && folder.join("experiment.json").exists()
+}
+
+pub(crate) fn damaged(path: &Path, file: &str, why: &str) -> Error {
+    Error::usage(format!("{}: {why}", path.join(file).display()), "it was changed or damaged")
 }
 
 /// `/opt/m/mongod` as `opt-m-mongod`: one part of a path, and never hidden.

@@ -33,6 +33,17 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     write_runs(analysis, &aside, out)
 }
 
+/// Lines of each under its own configuration, which benchstat makes a table of.
+pub fn joint<'a>(
+    mut named: impl Iterator<Item = (String, &'a Report<'a>)>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    named.try_for_each(|(name, report)| {
+        writeln!(out, "asked: {}", value(&name))?;
+        render(report, out)
+    })
+}
+
 fn write_runs(analysis: &Analysis, runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
     for arm in &analysis.arms {
         for run in runs.iter().filter(|run| run.arm == arm.id && run.failed.is_none()) {

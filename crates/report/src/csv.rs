@@ -4,9 +4,11 @@
 
 use std::io::{self, Write};
 
+use super::across::{self, Found};
 use super::format::{Format, Report};
 use super::text::csv_cell;
 use base::say::clean;
+use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 
 pub const FORMAT: Format = Format { name: "csv", about: "One row per figure", render };
@@ -44,11 +46,44 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let analysis = report.analysis;
     let mut table = ::csv::Writer::from_writer(out);
     table.write_record(HEAD)?;
-    for row in &analysis.results {
-        for (column, metric, value) in metrics(row) {
+    for cells in records(analysis) {
+        table.write_record(cells.iter().map(|cell| csv_cell(cell)))?;
+    }
+    table.flush()
+}
+
+fn records(analysis: &Analysis) -> impl Iterator<Item = Vec<String>> {
+    analysis.results.iter().flat_map(move |row| {
+        metrics(row).into_iter().map(move |(column, metric, value)| {
             let compared = metric.and_then(|metric| comparison(analysis, row, metric));
-            let cells = record(analysis, row, column, value, compared);
-            table.write_record(cells.iter().map(|cell| csv_cell(cell)))?;
+            record(analysis, row, column, value, compared)
+        })
+    })
+}
+
+/// One table of several experiments: before those columns the parameter, its value and the server.
+/// First the comparisons between servers, which name the server that they are against.
+pub fn joint(all: &JointAnalysis, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = ::csv::Writer::from_writer(out);
+    table.write_record(
+        ["parameter", "parameter_value", "server", "against_server"].iter().chain(&HEAD),
+    )?;
+    let parameter = all.parameter.as_deref().unwrap_or_default();
+    let mut write = |value: &str, server: &str, against: &str, cells: Vec<String>| {
+        let own = [parameter, value, server, against];
+        let cells = own.into_iter().chain(cells.iter().map(String::as_str));
+        table.write_record(cells.map(csv_cell))
+    };
+    for of in &all.values {
+        for it in across::found(&of.servers) {
+            let mut servers = of.servers.servers.iter();
+            let Some(to) = servers.find(|other| other.server == it.to) else { continue };
+            write(&of.value, it.to, it.from, between(&to.analysis, &it))?;
+        }
+    }
+    for (value, server, analysis) in all.each() {
+        for cells in records(analysis) {
+            write(value, server, "", cells)?;
         }
     }
     table.flush()
@@ -95,17 +130,9 @@ fn comparison<'a>(
     })
 }
 
-fn record(
-    analysis: &Analysis,
-    row: &ResultRow,
-    column: &str,
-    value: Option<String>,
-    compared: Option<&ComparisonRow>,
-) -> Vec<String> {
-    let arm = analysis.arms.iter().find(|arm| arm.id == row.arm);
-    let real = |value: Option<f64>| {
-        value.filter(|v| v.is_finite()).map(|v| v.to_string()).unwrap_or_default()
-    };
+/// Of `record`, what the experiment and the arm tell.
+fn named(analysis: &Analysis, phase: &str, operation: &str, id: &str) -> Vec<String> {
+    let arm = analysis.arms.iter().find(|arm| arm.id == id);
     let text = |value: Option<&str>| clean(value.unwrap_or_default());
     vec![
         analysis.schema_version.to_string(),
@@ -113,12 +140,29 @@ fn record(
         clean(&analysis.workload),
         analysis.server.kind.word().to_owned(),
         clean(&analysis.server.version),
-        clean(&row.phase),
-        clean(&row.operation),
-        clean(&row.arm),
+        clean(phase),
+        clean(operation),
+        clean(id),
         text(arm.map(|arm| arm.adapter.as_str())),
         text(arm.map(|arm| arm.version.as_str())),
         arm.is_some_and(|arm| arm.is_aa).to_string(),
+    ]
+}
+
+fn real(value: Option<f64>) -> String {
+    value.filter(|v| v.is_finite()).map(|v| v.to_string()).unwrap_or_default()
+}
+
+fn record(
+    analysis: &Analysis,
+    row: &ResultRow,
+    column: &str,
+    value: Option<String>,
+    compared: Option<&ComparisonRow>,
+) -> Vec<String> {
+    let text = |value: Option<&str>| clean(value.unwrap_or_default());
+    let mut cells = named(analysis, &row.phase, &row.operation, &row.arm);
+    cells.extend([
         column.to_owned(),
         value.unwrap_or_default(),
         text(compared.map(|c| c.baseline.as_str())),
@@ -134,5 +178,33 @@ fn record(
         real(compared.map(|c| c.bias_percent)),
         text(compared.and_then(|c| Some(c.bias_gate?.id()))),
         text(compared.and_then(|c| c.busy.as_deref())),
-    ]
+    ]);
+    cells
+}
+
+/// A comparison between servers, in the words of `metrics`.
+fn between(analysis: &Analysis, it: &Found<'_>) -> Vec<String> {
+    let columns = analysis.results.first().map(metrics).into_iter().flatten();
+    let column =
+        columns.filter(|(_, metric, _)| *metric == Some(it.metric)).map(|(name, ..)| name).next();
+    let [low, estimate, high] = it.ends;
+    let mut cells = named(analysis, it.phase, it.operation, it.arm);
+    cells.extend([
+        column.unwrap_or_else(|| it.metric.word()).to_owned(),
+        String::new(),
+        clean(it.baseline),
+        it.verdict.to_owned(),
+        it.direction_only.to_string(),
+        real(estimate),
+        real(low),
+        real(high),
+        real(it.level),
+        it.rounds.to_string(),
+        real(Some(it.threshold_percent)),
+        real(Some(it.floor_percent)),
+        real(it.bias_percent),
+        String::new(),
+        String::new(),
+    ]);
+    cells
 }

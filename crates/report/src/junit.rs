@@ -1,17 +1,20 @@
 //! JUnit XML, which every system of continuous integration shows: a test case for each gate, arm
 //! and phase. Without gates, one for each comparison, which none fails.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
+use super::across;
 use super::format::{Format, Report};
 use base::say::clean;
+use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::{Analysis, Objective};
 
 pub const FORMAT: Format = Format { name: "junit", about: "JUnit XML: a test case a gate", render };
 
 struct Case<'a> {
     class: String,
-    name: &'a str,
+    name: Cow<'a, str>,
     objective: Objective,
     sentence: &'a str,
 }
@@ -22,7 +25,7 @@ fn cases(analysis: &Analysis) -> Vec<Case<'_>> {
         let rows = analysis.comparisons.iter();
         let rows = rows.map(|row| Case {
             class: class(&row.phase, &row.arm),
-            name: row.metric.word(),
+            name: row.metric.word().into(),
             objective: Objective::Kept,
             sentence: &row.sentence,
         });
@@ -31,29 +34,55 @@ fn cases(analysis: &Analysis) -> Vec<Case<'_>> {
     let rows = analysis.objectives.iter();
     let rows = rows.map(|row| Case {
         class: class(&row.phase, &row.arm),
-        name: &row.gate,
+        name: row.gate.as_str().into(),
         objective: analysis.counted(row.objective),
         sentence: &row.sentence,
     });
     rows.collect()
 }
 
+const HEAD: &str = r#"<?xml version="1.0" encoding="UTF-8"?>"#;
+
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let analysis = report.analysis;
-    let cases = cases(analysis);
+    writeln!(out, "{HEAD}")?;
+    suite(&report.analysis.id, &cases(report.analysis), out)
+}
+
+/// A suite for each of several experiments, and before them one of the servers of a value.
+pub fn joint(all: &JointAnalysis, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{HEAD}\n<testsuites>")?;
+    for of in all.values.iter().filter(|of| of.servers.servers.len() > 1) {
+        let workload = &of.servers.servers[0].analysis.workload;
+        let cases = across::found(&of.servers).into_iter().map(|it| Case {
+            class: format!("{workload}.{}.{}", it.phase, it.arm),
+            name: format!("{} from {} to {}", it.metric.word(), it.from, it.to).into(),
+            objective: Objective::Kept,
+            sentence: it.sentence,
+        });
+        let name = all.name(&of.value, "");
+        let name = if name.is_empty() { name } else { format!("{name}, ") };
+        suite(&format!("{name}between servers"), &cases.collect::<Vec<_>>(), out)?;
+    }
+    for (value, server, analysis) in all.each() {
+        let name = format!("{}, {}", analysis.id, all.name(value, server));
+        suite(&name, &cases(analysis), out)?;
+    }
+    writeln!(out, "</testsuites>")
+}
+
+fn suite(name: &str, cases: &[Case<'_>], out: &mut dyn Write) -> io::Result<()> {
     let count =
         |wanted: &[Objective]| cases.iter().filter(|case| wanted.contains(&case.objective)).count();
-    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
         out,
         r#"<testsuite name="mongodyno {}" tests="{}" failures="{}" skipped="{}">"#,
-        escape(&analysis.id),
+        escape(name),
         cases.len(),
         count(&[Objective::Broken]),
         count(&[Objective::Open, Objective::Skipped]),
     )?;
-    for case in &cases {
-        let (class, name) = (escape(&case.class), escape(case.name));
+    for case in cases {
+        let (class, name) = (escape(&case.class), escape(&case.name));
         writeln!(out, r#"  <testcase classname="{class}" name="{name}">"#)?;
         let sentence = escape(case.sentence);
         match case.objective {

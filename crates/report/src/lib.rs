@@ -2,15 +2,17 @@
 //! it, and its line in [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
 //! [`drawing`] (how it is written).
 
-pub mod across;
+mod across;
 mod answers;
 mod benchstat;
+mod chart;
 mod csv;
 pub mod drawing;
 mod format;
 pub mod history;
 pub mod html;
-mod json;
+mod joint;
+pub mod json;
 mod junit;
 mod lines;
 mod markdown;
@@ -29,6 +31,7 @@ mod wire;
 
 pub use answers::finding_line;
 pub use format::{Format, Options, Report};
+pub use joint::Joint;
 
 /// Every format of an experiment's report, in the order of `--help`.
 pub const FORMATS: [Format; 9] = [

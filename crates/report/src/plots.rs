@@ -4,7 +4,7 @@
 use super::drawing::{Anchor, Drawing, Role, escape, short, ticks};
 use super::view::{self, PhaseView};
 use base::say::clean;
-use judge::analysis::types::{Analysis, ComparisonRow, ResultRow};
+use judge::analysis::types::{Analysis, ResultRow};
 use stats::verdict::Verdict;
 
 /// Names end here, and the plot begins.
@@ -29,16 +29,24 @@ pub struct Row<'a> {
     pub hue: u32,
     pub is_aa: bool,
     /// Right of the plot: figures, then a word in its colour.
-    figures: String,
-    word: String,
-    role: Role,
-    mark: Mark<'a>,
+    pub figures: String,
+    pub word: String,
+    pub role: Role,
+    pub mark: Mark<'a>,
 }
 
-enum Mark<'a> {
+pub enum Mark<'a> {
     Baseline,
-    Interval(&'a ComparisonRow),
+    Interval(ChangeInterval),
     Rounds(&'a ResultRow),
+}
+
+/// A change in percent of time per operation.
+pub struct ChangeInterval {
+    /// Low, estimate, high; nothing is drawn where one is missing.
+    pub ends: [Option<f64>; 3],
+    pub threshold_percent: f64,
+    pub floor_percent: f64,
 }
 
 /// A map of a range to the width of the plot. All phases of a picture share one, so that a length
@@ -103,17 +111,16 @@ impl Axis {
 }
 
 impl Row<'_> {
-    /// The comparison, and estimate and interval in percent of time per operation.
-    fn interval(&self) -> Option<(&ComparisonRow, [f64; 3])> {
-        let Mark::Interval(c) = self.mark else { return None };
-        let ends = [c.low_percent, c.estimate_percent, c.high_percent];
-        let [Some(low), Some(estimate), Some(high)] = ends.map(finite) else { return None };
-        (c.verdict != Verdict::NotComparable).then_some((c, [low, estimate, high]))
+    /// The change, and its interval with the estimate between.
+    fn interval(&self) -> Option<(&ChangeInterval, [f64; 3])> {
+        let Mark::Interval(c) = &self.mark else { return None };
+        let [Some(low), Some(estimate), Some(high)] = c.ends.map(finite) else { return None };
+        Some((c, [low, estimate, high]))
     }
 
     /// Throughput of each round; None where its run is void.
     pub fn rates(&self) -> &[Option<f64>] {
-        match self.mark {
+        match &self.mark {
             Mark::Rounds(result) => &result.throughput_by_round,
             _ => &[],
         }
@@ -144,7 +151,14 @@ pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<Row<'a
         },
         word: view::verdict_text(c),
         role: Role::of_verdict(c.verdict),
-        mark: Mark::Interval(c),
+        mark: Mark::Interval(ChangeInterval {
+            ends: match c.verdict {
+                Verdict::NotComparable => [None; 3],
+                _ => [c.low_percent, c.estimate_percent, c.high_percent],
+            },
+            threshold_percent: c.threshold_percent,
+            floor_percent: c.floor_percent,
+        }),
     });
     base.into_iter().chain(compared).collect()
 }
@@ -186,7 +200,7 @@ pub fn plot(phase: &str, rows: &[Row], axis: &Axis) -> Drawing {
         bottom = end;
     }
     for (row, (top, bottom)) in rows.iter().zip(&places) {
-        if let Mark::Interval(c) = row.mark {
+        if let Mark::Interval(c) = &row.mark {
             band(&mut plot, axis, c, *top, *bottom);
         }
     }
@@ -198,7 +212,7 @@ pub fn plot(phase: &str, rows: &[Row], axis: &Axis) -> Drawing {
 }
 
 /// Within the darker it is SAME, beyond the paler SLOWER or FASTER.
-fn band(plot: &mut Drawing, axis: &Axis, c: &ComparisonRow, top: f64, bottom: f64) {
+fn band(plot: &mut Drawing, axis: &Axis, c: &ChangeInterval, top: f64, bottom: f64) {
     for (percent, opacity) in [(c.threshold_percent, 0.5), (c.floor_percent, 1.0)] {
         let (from, to) = (axis.x(-percent), axis.x(percent));
         let [x, y, width, height] = [from, top, to - from, bottom - top].map(short);
@@ -235,7 +249,7 @@ fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
         line(plot, row, &format!("M{low} {y0}H{high}M{low} {top}v9M{high} {top}v9"));
         dot(plot, row, (middle, y), 4.5, "");
     }
-    if let Mark::Rounds(result) = row.mark {
+    if let Mark::Rounds(result) = &row.mark {
         if let Some(median) = finite(result.throughput) {
             let [x, top] = [axis.x(median), y - 10.0].map(short);
             line(plot, row, &format!("M{x} {top}v20"));

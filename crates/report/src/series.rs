@@ -56,6 +56,23 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     table.flush()
 }
 
+/// One table of several experiments, whose first column names them.
+pub fn joint<'a>(
+    named: impl Iterator<Item = (String, &'a Report<'a>)>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut table = ::csv::Writer::from_writer(out);
+    table.write_record(["experiment"].iter().chain(&HEAD))?;
+    for (name, report) in named {
+        let text = report.text(FORMAT);
+        for row in ::csv::Reader::from_reader(text.as_bytes()).records() {
+            let row = row?;
+            table.write_record([csv_cell(&name).as_str()].into_iter().chain(&row))?;
+        }
+    }
+    table.flush()
+}
+
 /// Without what is not known.
 fn of_client(it: &ClientSample) -> Vec<(String, String)> {
     let values = [

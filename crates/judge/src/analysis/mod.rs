@@ -6,6 +6,7 @@ pub mod compare;
 pub mod conditions;
 pub mod documents;
 pub mod itself;
+pub mod joint;
 pub mod own;
 pub mod quantiles;
 pub mod rounds;

@@ -12,12 +12,18 @@ pub fn markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
     for (name, value) in &view.facts {
         writeln!(out, "- {name}: {}", escape(value))?;
     }
+    for (title, lines) in &view.answers {
+        list(out, &escape(title), lines)?;
+    }
     for it in &view.evidence {
         list(out, &escape(&it.heading), &it.sentences)?;
     }
     list(out, "Before trusting these numbers", &view.warnings)?;
     for phase in &view.phases {
-        writeln!(out, "\n## {}\n\n{}\n", escape(&phase.name), escape(&phase.about))?;
+        writeln!(out, "\n## {}\n", escape(&phase.name))?;
+        if !phase.about.is_empty() {
+            writeln!(out, "{}\n", escape(&phase.about))?;
+        }
         table(&phase.table, out)?;
     }
     writeln!(out, "\n## Who took part\n")?;
@@ -29,8 +35,8 @@ pub fn markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
 
 fn table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let head = table.columns.iter().map(|it| match it.unit.as_str() {
-        "" => format!(" {} |", it.name),
-        unit => format!(" {}, {unit} |", it.name),
+        "" => format!(" {} |", escape(&it.name)),
+        unit => format!(" {}, {unit} |", escape(&it.name)),
     });
     let ways = table.columns.iter().map(|it| if it.is_figure { " --: |" } else { " --- |" });
     writeln!(out, "| arm |{}", head.collect::<String>())?;

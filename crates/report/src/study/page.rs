@@ -27,6 +27,8 @@ pub struct View {
     pub again: String,
     /// Name and value, for the list at the top ([`super::facts`]).
     pub facts: Vec<(String, String)>,
+    /// Sentences that stand before all else, by title.
+    pub answers: Vec<(String, Vec<String>)>,
     /// The answer, piece by piece.
     pub evidence: Vec<EvidenceView>,
     /// Cautions to read before the numbers, a sentence each.

@@ -12,7 +12,7 @@ use crate::text::{clean_all, shorten};
 use base::say::clean;
 
 /// Facts of the experiment; the page has more.
-const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Rounds"];
+const FACTS: [&str; 6] = ["Values", "Server", "Consumer", "Machine", "Clock", "Rounds"];
 
 pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::new(options, out);
@@ -21,11 +21,16 @@ pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Resu
     for (name, value) in view.facts.iter().filter(|(name, _)| FACTS.contains(&name.as_str())) {
         page.field(&name.to_lowercase(), &clean(value))?;
     }
+    for (title, lines) in &view.answers {
+        page.list(&clean(title), Ink::Bold, &clean_all(lines))?;
+    }
     for phase in &view.phases {
         page.line("")?;
         let name = page.paint.ink(Ink::Bold, &clean(&phase.name));
         page.line(&name)?;
-        page.wrapped(2, Ink::Dim, &clean(&phase.about))?;
+        if !phase.about.is_empty() {
+            page.wrapped(2, Ink::Dim, &clean(&phase.about))?;
+        }
         table(&phase.table, &mut page)?;
     }
     page.list("Messages", Ink::Bold, &clean_all(&view.lost))?;

@@ -3,7 +3,7 @@
 use super::by_size::SUSPECTED_BYTES;
 use super::types::Line;
 use figures::{count, time};
-use report::drawing::{Anchor, Drawing, Role, name_width, short, ticks};
+use report::drawing::{Anchor, Drawing, LOOKS, Role, name_width, short, ticks};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 240.0;
@@ -12,15 +12,6 @@ const LEFT: f64 = 70.0;
 const PIECE: f64 = 44.0;
 const NAME_SIZE: f64 = 10.5;
 const NAME_HEIGHT: f64 = 14.0;
-/// Told apart by dashes as well, for paper and for eyes that see no colours.
-const LOOKS: [(Role, &str); 5] = [
-    (Role::Blue, "none"),
-    (Role::Green, "6 3"),
-    (Role::Red, "2 2"),
-    (Role::Amber, "8 2 2 2"),
-    (Role::Ink, "1 3"),
-];
-
 /// None without a point.
 pub fn by_size(what: &str, lines: &[(&str, &Line)]) -> Option<Drawing> {
     let points = |line: &Line| -> Vec<(f64, f64)> {

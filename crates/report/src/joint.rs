@@ -1,0 +1,308 @@
+//! Several experiments as one report: the comparisons between servers, then one table and one
+//! picture of all values and servers.
+
+use std::io::{self, Write};
+
+use super::across;
+use super::chart::{Chart, ChartLine, Point};
+use super::drawing::Drawing;
+use super::format::{Format, Options, Report};
+use super::plots::WIDTH;
+use super::study::{self, Column, Figure, PhaseView, Table, TableRow, View};
+use super::{benchstat, csv, html, json, junit, markdown, picture, series, view};
+use base::say::clean;
+use base::words::shell_quoted;
+use judge::analysis::joint::{JointAnalysis, JointRow};
+use record::records::{Experiment, Run};
+
+const CAPTION: &str = "Medians of the rounds, with their intervals. Change: time per operation \
+    against the baseline of the same experiment, + is slower. A/A arms are left out.";
+const CHART: &str = "Dot: median of the rounds. Upright line: its interval, of 95 % from six \
+    rounds on, with fewer from the lowest to the highest.";
+
+/// Experiments of one folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Joint<'a> {
+    pub analysis: &'a JointAnalysis,
+    /// In the order of [`JointAnalysis::each`].
+    pub parts: &'a [(&'a Experiment, Report<'a>)],
+    /// What all of them show together: a title and its sentences.
+    pub findings: &'a [(String, Vec<String>)],
+    pub options: &'a Options,
+}
+
+impl<'a> Joint<'a> {
+    /// The report as text.
+    pub fn text(&self, format: Format) -> String {
+        let mut bytes = Vec::new();
+        self.write(format, &mut bytes).expect("writing to memory");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let is = |other: Format| format.name == other.name;
+        match format {
+            _ if is(html::FORMAT) => study::render(&self.view(), out),
+            _ if is(json::FORMAT) => self.json(out),
+            _ if is(csv::FORMAT) => csv::joint(self.analysis, out),
+            _ if is(series::FORMAT) => series::joint(self.named(), out),
+            _ if is(benchstat::FORMAT) => benchstat::joint(self.named(), out),
+            _ if is(junit::FORMAT) => junit::joint(self.analysis, out),
+            _ if is(picture::FORMAT) => writeln!(out, "{}", self.picture().svg()),
+            _ => {
+                if is(markdown::FORMAT) {
+                    study::markdown(&self.view(), out)?;
+                } else {
+                    study::terminal(&self.view(), self.options, out)?;
+                }
+                self.each(format, out)
+            }
+        }
+    }
+
+    /// Of several servers alone their own document, which is older.
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.analysis.values[..] {
+            [one] if self.analysis.parameter.is_none() => {
+                serde_json::to_writer_pretty(&mut *out, &one.servers)?;
+            }
+            _ => serde_json::to_writer_pretty(&mut *out, self.analysis)?,
+        }
+        writeln!(out)
+    }
+
+    /// Every experiment by its name and its report.
+    fn named(&self) -> impl Iterator<Item = (String, &'a Report<'a>)> {
+        let names =
+            self.analysis.each().map(|(value, server, _)| self.analysis.name(value, server));
+        names.zip(self.parts.iter().map(|(_, report)| report))
+    }
+
+    /// On several servers alone: the report of each, below the joint one. Those of a sweep would
+    /// bury its table.
+    fn each(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let shown = self.named().filter(|_| self.analysis.parameter.is_none());
+        for (name, report) in shown {
+            write!(out, "\n── {} ──\n\n", clean(&name))?;
+            (format.render)(report, out)?;
+        }
+        Ok(())
+    }
+
+    fn title(&self) -> String {
+        let workload = self.analysis.each().next().map_or("", |(.., it)| &it.workload);
+        match &self.analysis.parameter {
+            Some(parameter) => format!("{workload} by {parameter}"),
+            None => format!("{workload} on {}", self.servers().join(", ")),
+        }
+    }
+
+    /// Servers as they were asked for; one without a name where there is one.
+    fn servers(&self) -> Vec<String> {
+        unlike(self.analysis.rows.iter().map(|row| row.server.as_str()))
+    }
+
+    fn answers(&self) -> Vec<(String, Vec<String>)> {
+        let mut answers = Vec::new();
+        for of in &self.analysis.values {
+            let name = self.analysis.name(&of.value, "");
+            let prefix = if name.is_empty() { name } else { format!("{name}, ") };
+            let lists = across::lists(&of.servers).into_iter();
+            answers.extend(lists.map(|(title, lines)| (clean(&format!("{prefix}{title}")), lines)));
+        }
+        answers.extend(self.findings.iter().cloned());
+        answers
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.analysis.missing.clone();
+        if !warnings.is_empty() {
+            let folder = shell_quoted(&self.analysis.folder);
+            warnings.push(format!("to go on with what is missing: mongodyno resume {folder}"));
+        }
+        for (name, report) in self.named() {
+            let own = [view::doubt_lines(report.analysis), view::warning_lines(report.analysis)];
+            warnings.extend(own.concat().iter().map(|line| format!("{name}: {line}")));
+        }
+        warnings
+    }
+
+    /// What every format with tables places.
+    fn view(&self) -> View {
+        let mut all: Option<Experiment> = None;
+        let mut runs: Vec<Run> = Vec::new();
+        for (experiment, report) in self.parts {
+            runs.extend(report.runs.iter().cloned());
+            let Some(all) = &mut all else {
+                all = Some((*experiment).clone());
+                continue;
+            };
+            let is_new = |id: &str| all.arms.iter().all(|arm| arm.id != id);
+            let arms = experiment.arms.iter().filter(|arm| is_new(&arm.id)).cloned();
+            let arms: Vec<_> = arms.collect();
+            all.arms.extend(arms);
+            let others = experiment.unavailable.iter();
+            let others = others.filter(|it| all.unavailable.iter().all(|known| known != *it));
+            let others: Vec<_> = others.cloned().collect();
+            all.unavailable.extend(others);
+        }
+        let Some(all) = all else { return View::default() };
+        View {
+            title: self.title(),
+            question: all.plan.why.clone(),
+            facts: self.facts(),
+            answers: self.answers(),
+            warnings: self.warnings(),
+            phases: self.phases(),
+            ..View::of(&all, &runs, &self.analysis.folder)
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let each = || self.analysis.each().map(|(.., it)| it);
+        let rounds: Vec<u32> = each().map(|it| it.rounds).collect();
+        let (least, most) = (rounds.iter().min().unwrap_or(&0), rounds.iter().max().unwrap_or(&0));
+        let rounds = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let texts = |texts: Vec<String>| unlike(texts.iter().map(String::as_str)).join("; ");
+        let machine = texts(each().map(|it| view::machine_text(&it.machine)).collect());
+        let mut facts = vec![
+            ("Server", texts(each().map(|it| view::server_text(&it.server)).collect())),
+            ("Machine", machine),
+            ("Rounds", format!("{rounds} in each of {} experiments", each().count())),
+        ];
+        if let Some(parameter) = &self.analysis.parameter {
+            let values = unlike(self.analysis.values.iter().map(|it| it.value.as_str()));
+            facts.insert(0, ("Values", format!("{parameter}: {}", values.join(", "))));
+        }
+        facts.into_iter().map(|(name, text)| (name.to_owned(), clean(&text))).collect()
+    }
+
+    fn phase_names(&self) -> Vec<String> {
+        unlike(self.analysis.rows.iter().map(|row| row.phase.as_str()))
+    }
+
+    fn phases(&self) -> Vec<PhaseView> {
+        let phase = |name: String| PhaseView {
+            about: String::new(),
+            table: self.table(&name),
+            figures: self.chart(&name).iter().map(Figure::of).collect(),
+            name,
+        };
+        self.phase_names().into_iter().map(phase).collect()
+    }
+
+    fn of_phase<'b>(&'b self, phase: &'b str) -> impl Iterator<Item = &'a JointRow> + 'b {
+        self.analysis.rows.iter().filter(move |row| row.phase == phase)
+    }
+
+    fn table(&self, phase: &str) -> Table {
+        let mut columns = Vec::new();
+        if let Some(parameter) = &self.analysis.parameter {
+            columns.push(Column::figures(&clean(parameter), ""));
+        }
+        let on_servers = self.servers().iter().any(|it| !it.is_empty());
+        if on_servers {
+            columns.push(Column::words("server"));
+        }
+        columns.extend(["ops/s", "change"].map(|name| Column::figures(name, "")));
+        columns.push(Column::words("verdict"));
+        let row = |row: &JointRow| {
+            let mut cells = Vec::new();
+            if self.analysis.parameter.is_some() {
+                cells.push(row.value.clone());
+            }
+            if on_servers {
+                cells.push(row.server.clone());
+            }
+            cells.push(throughput(row));
+            cells.extend(match &row.comparison {
+                Some(compared) => [view::change(compared), view::verdict_text(compared)],
+                None if row.is_baseline => [String::new(), "baseline".to_owned()],
+                None => [figures::MISSING.to_owned(), String::new()],
+            });
+            TableRow { arm: row.arm.clone(), cells }
+        };
+        Table {
+            caption: CAPTION.to_owned(),
+            columns,
+            rows: self.of_phase(phase).map(row).collect(),
+        }
+    }
+
+    /// Throughput against the values, a line for each arm and server; without values against the
+    /// servers.
+    fn chart(&self, phase: &str) -> Option<Drawing> {
+        let is_course = self.analysis.parameter.is_some();
+        let place = |row: &JointRow| if is_course { &row.value } else { &row.server }.clone();
+        let name = |row: &JointRow| match row.server.as_str() {
+            server if is_course && !server.is_empty() => format!("{} on {server}", row.arm),
+            _ => row.arm.clone(),
+        };
+        let all: Vec<String> = self.of_phase(phase).map(place).collect();
+        let mut places = unlike(all.iter().map(String::as_str));
+        let number = |text: &String| text.parse::<f64>().ok().filter(|it| it.is_finite());
+        // Numbers by size, in whatever order they were asked for.
+        if is_course && places.iter().all(|it| number(it).is_some()) {
+            places.sort_by(|a, b| number(a).partial_cmp(&number(b)).expect("finite"));
+        }
+        let names: Vec<String> = self.of_phase(phase).map(name).collect();
+        let series = unlike(names.iter().map(String::as_str)).into_iter().map(|own| {
+            let at = |place_name: &String| {
+                let is_own = |row: &&JointRow| name(row) == own && place(row) == *place_name;
+                let row = self.of_phase(phase).find(is_own)?;
+                let interval = row.over_rounds.map(|it| (it.median.low, it.median.high));
+                Some(Point { median: row.throughput_ops_per_s?, interval })
+            };
+            ChartLine { points: places.iter().map(at).collect(), name: own }
+        });
+        let series: Vec<ChartLine> = series.collect();
+        let across = self.analysis.parameter.clone().unwrap_or_else(|| "server".to_owned());
+        let title = format!("{phase}: throughput by {across}");
+        let all = self
+            .of_phase(phase)
+            .map(|row| format!("{} at {}: {} ops/s", name(row), place(row), throughput(row)));
+        let caption = format!("{title}. {}", all.collect::<Vec<_>>().join("; "));
+        let steps = Vec::new();
+        Chart { title, words: CHART, caption, across, places, is_course, series, steps }.drawing()
+    }
+
+    /// The picture of all.
+    fn picture(&self) -> Drawing {
+        let title = clean(&self.title());
+        let mut head = Drawing::new(&title, WIDTH);
+        let facts: Vec<String> = self.facts().into_iter().map(|(_, text)| text).collect();
+        head.head(&title, &facts.join(" · "));
+        let mut all = vec![head];
+        if self.analysis.parameter.is_none() {
+            all.extend(self.analysis.values.iter().flat_map(|of| across::pictures(&of.servers)));
+        }
+        all.extend(self.phase_names().iter().filter_map(|phase| self.chart(phase)));
+        let mut foot = Drawing::new("", WIDTH);
+        self.warnings().iter().fold(-8.0, |y, line| foot.paragraph(y, &clean(line)));
+        all.push(foot);
+        Drawing::stacked(&all)
+    }
+}
+
+/// `9,500 (9,100 to 9,900)`.
+fn throughput(row: &JointRow) -> String {
+    let median = figures::optional(row.throughput_ops_per_s);
+    row.over_rounds.map_or_else(
+        || median.clone(),
+        |it| {
+            let (low, high) = (figures::figure(it.median.low), figures::figure(it.median.high));
+            format!("{median} ({low} to {high})")
+        },
+    )
+}
+
+/// Each text once, in the order of the first.
+fn unlike<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+    let mut known: Vec<String> = Vec::new();
+    for text in texts {
+        if known.iter().all(|it| it != text) {
+            known.push(text.to_owned());
+        }
+    }
+    known
+}

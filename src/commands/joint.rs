@@ -1,0 +1,132 @@
+//! Folders of several experiments: the values of `--sweep`, the servers of `--server A,B`, or both.
+
+use std::path::Path;
+
+use super::diagnose;
+use super::run::{gates, interrupted, shown, worth};
+use crate::cli::{ReportArgs, RunArgs};
+use base::error::{Error, Exit, Result};
+use base::say;
+use judge::analysis::joint::{self, JointAnalysis};
+use judge::analysis::types::Analysis;
+use judge::diagnosis::sweep::Cell;
+use record::folder::{Folder, Series};
+use record::records::{Ended, Run};
+use record::servers::Made;
+use report::{FORMATS, Format, Joint, Report, html, json, series, terminal};
+
+/// None where the folder holds one experiment, or a study.
+pub fn read(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
+    let Some((made, analysis)) = joint::joint(path)? else { return Ok(None) };
+    if made.is_empty() {
+        return Err(Error::usage(
+            format!("no experiment had begun in {}", path.display()),
+            "start anew, with another --out",
+        ));
+    }
+    Ok(Some((made, analysis)))
+}
+
+/// `report` of such a folder.
+pub fn report(args: &ReportArgs, made: &[Made], mut analysis: JointAnalysis) -> Result<()> {
+    let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
+    of_values.for_each(|it| judge::keep(&mut it.analysis, &args.gate, args.gate_unclear));
+    let mut formats = FORMATS.into_iter();
+    let format = formats.find(|it| it.name == args.format).ok_or_else(|| no_study(&args.format))?;
+    super::print_result(text(&args.folder, made, &analysis, format)?.as_bytes())?;
+    gates(&each(&analysis))
+}
+
+/// The error of a format that draws studies alone.
+pub fn no_study(format: &str) -> Error {
+    let what = format!("--format {format} draws a study, and this folder has none");
+    Error::usage(what, "use --format svg")
+}
+
+/// Shows the folder of experiments that `made` just now, and writes their pages. Reports of single
+/// experiments are printed where they were not as they ended.
+pub fn finish(args: &RunArgs, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
+    let failed = made.into_iter().filter_map(Result::err);
+    let (stopped, failed): (Vec<_>, Vec<_>) = failed.partition(|it| it.exit == Exit::Interrupted);
+    let mut failed = failed.into_iter();
+    let Some((begun, analysis)) = joint::joint(path)?.filter(|(begun, _)| !begun.is_empty()) else {
+        return Err(failed.next().unwrap_or_else(measure::stop::interrupted));
+    };
+    let is_cut = |it: &Made| it.experiment.ended == Some(Ended::Interrupted);
+    let stopped = !stopped.is_empty() || begun.iter().any(is_cut);
+    // Those of a sweep were shown as they ended.
+    let unshown = begun.iter().zip(analysis.each()).filter(|_| analysis.parameter.is_none());
+    for (made, (.., analysis)) in unshown {
+        shown(&made.folder, analysis)?;
+    }
+    let page = text(path, &begun, &analysis, html::FORMAT)?;
+    record::plain::write_whole(path, PAGE, page.as_bytes())
+        .map_err(|error| Error::file("write", &path.join(PAGE), &error))?;
+    let format = if args.json { json::FORMAT } else { terminal::FORMAT };
+    super::print_result(text(path, &begun, &analysis, format)?.as_bytes())?;
+    if stopped {
+        return Err(interrupted(&path.canonicalize().unwrap_or_else(|_| path.to_owned())));
+    }
+    if let Some(first) = failed.next() {
+        failed.for_each(|error| say!("error: {error}"));
+        return Err(first);
+    }
+    worth(&each(&analysis))
+}
+
+const PAGE: &str = "report.html";
+
+fn each(analysis: &JointAnalysis) -> Vec<&Analysis> {
+    analysis.each().map(|(.., it)| it).collect()
+}
+
+fn text(path: &Path, made: &[Made], analysis: &JointAnalysis, format: Format) -> Result<String> {
+    let page = |path: &Path| {
+        let page = path.join(PAGE);
+        page.exists().then(|| page.display().to_string())
+    };
+    let over_time = format.name == series::FORMAT.name;
+    let read = |it: &Made| {
+        let mut options = super::terminal_options();
+        options.page = page(it.folder.path());
+        let series = if over_time { it.folder.series()? } else { Series::default() };
+        Ok((it.folder.runs()?, series, options))
+    };
+    let records = made.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let parts = made.iter().zip(analysis.each()).zip(&records);
+    let parts = parts.map(|((made, (.., analysis)), (runs, series, options))| {
+        (&made.experiment, Report { analysis, runs, series, options })
+    });
+    let (parts, findings) = (parts.collect::<Vec<_>>(), findings(made, analysis, &records));
+    let mut options = super::terminal_options();
+    options.page = page(path);
+    Ok(Joint { analysis, parts: &parts, findings: &findings, options: &options }.text(format))
+}
+
+/// Where the time goes over a sweep, for each server.
+fn findings<T, U>(
+    made: &[Made],
+    analysis: &JointAnalysis,
+    records: &[(Vec<Run>, T, U)],
+) -> Vec<(String, Vec<String>)> {
+    if analysis.parameter.is_none() {
+        return Vec::new();
+    }
+    let mut cells: Vec<(String, Vec<Cell>)> = Vec::new();
+    for ((made, (value, server, _)), (runs, ..)) in made.iter().zip(analysis.each()).zip(records) {
+        let cell = Cell {
+            label: analysis.name(value, ""),
+            experiment: made.experiment.clone(),
+            runs: runs.clone(),
+        };
+        match cells.iter_mut().find(|(known, _)| known == server) {
+            Some((_, cells)) => cells.push(cell),
+            None => cells.push((server.to_owned(), vec![cell])),
+        }
+    }
+    let list = |(server, cells): &(String, Vec<Cell>)| {
+        let on = if server.is_empty() { String::new() } else { format!(" on {server}") };
+        (format!("The sweep{on}: where the time goes"), diagnose::sweep_lines(cells))
+    };
+    cells.iter().map(list).collect()
+}

@@ -1,0 +1,128 @@
+//! `run --sweep`: an experiment for each value of a parameter, one after the other, each on every
+//! server that was asked for.
+
+use std::path::PathBuf;
+
+use super::joint::finish;
+use super::run::{Place, make, places, shown};
+use super::run_plan::{Sets, drawn_seed, pairs};
+use crate::cli::RunArgs;
+use base::error::{Error, Result};
+use base::paths::new_or_empty;
+use base::say;
+use base::secrets::mask_text;
+use judge::analyse;
+use measure::install::Wanted;
+use measure::setup::new_id;
+use record::folder::Folder;
+use record::records::Ended;
+use record::servers::Servers;
+use record::sweep::Sweep;
+
+/// One value: its folder's name, its parameters and its places.
+pub struct SweepPart {
+    pub name: String,
+    pub args: RunArgs,
+    pub sets: Sets,
+    pub places: Vec<Place>,
+    /// The servers that are written down when it begins.
+    pub servers: Option<(Servers, PathBuf)>,
+}
+
+/// Makes the experiments of `words`, `threads=1,2,4`.
+pub async fn run(mut args: RunArgs, words: &str, servers: &[String]) -> Result<()> {
+    let (sweep, values) = asked(words)?;
+    let parent = args.out.take();
+    let parent =
+        parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
+    if args.plan {
+        new_or_empty(&parent)?;
+    }
+    let sets = pairs(&args.set, "--set")?;
+    let mut steps = Vec::new();
+    for (it, value) in sweep.values.iter().zip(values) {
+        let path = parent.join(&it.folder);
+        let mut args = args.clone();
+        let mut sets = sets.clone();
+        sets.insert(sweep.parameter.clone(), value);
+        let (places, several) = places(servers, &path);
+        if several.is_some() {
+            // The same documents and orders on every server.
+            args.seed = Some(args.seed.unwrap_or_else(drawn_seed));
+        }
+        let servers = several.map(|it| (it, path));
+        steps.push(SweepPart { name: it.folder.clone(), args, sets, places, servers });
+    }
+    let begin = || if args.plan { Ok(()) } else { sweep.create(&parent) };
+    let made = all(steps, Wanted::Alone, begin).await;
+    sweep.discard(&parent);
+    let made = made?;
+    if args.plan {
+        return Ok(());
+    }
+    finish(&args, &parent, made)
+}
+
+/// Makes them all until one fails or is interrupted. An error before the first begins is returned
+/// as such.
+pub async fn all(
+    steps: Vec<SweepPart>,
+    wanted: Wanted,
+    begin: impl FnOnce() -> Result<()>,
+) -> Result<Vec<Result<Folder>>> {
+    let (mut begin, mut every) = (Some(begin), Vec::new());
+    for SweepPart { name, args, sets, places, servers } in steps {
+        say!("── {name} ──");
+        let begin = || {
+            begin.take().map_or(Ok(()), |begin| begin())?;
+            servers.as_ref().map_or(Ok(()), |(servers, path)| servers.create(path))
+        };
+        let made = Box::pin(make(&args, &sets, wanted, places, begin)).await;
+        if let Some((servers, path)) = &servers {
+            servers.discard(path);
+        }
+        let made = match made {
+            Err(error) if !every.is_empty() => vec![Err(error)],
+            made => made?,
+        };
+        let mut is_whole = true;
+        for it in &made {
+            let Ok(folder) = it else {
+                is_whole = false;
+                continue;
+            };
+            is_whole &= show(folder, args.json)? != Some(Ended::Interrupted);
+        }
+        every.extend(made);
+        if !is_whole {
+            break;
+        }
+    }
+    Ok(every)
+}
+
+/// Prints an experiment as soon as it ends: a sweep takes hours.
+fn show(folder: &Folder, json: bool) -> Result<Option<Ended>> {
+    let (_, experiment) = Folder::open(folder.path())?;
+    let text = shown(folder, &analyse(folder, &experiment)?.analysis)?;
+    super::print_result(if json { b"" } else { text.as_bytes() })?;
+    Ok(experiment.ended)
+}
+
+/// The record of a sweep, and its values as they are.
+fn asked(words: &str) -> Result<(Sweep, Vec<String>)> {
+    let is_value = |value: &str| !value.trim().is_empty();
+    let (name, values) = words
+        .split_once('=')
+        .filter(|(_, values)| values.split(',').all(is_value))
+        .ok_or_else(|| {
+            Error::usage(
+                format!("--sweep {words}: a value is missing"),
+                "write --sweep threads=1,2,4",
+            )
+        })?;
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    // They become names of folders.
+    let masked: Vec<String> = values.iter().map(|value| mask_text(value)).collect();
+    Ok((Sweep::new(name, &masked)?, values))
+}
