@@ -1,5 +1,6 @@
 #![deny(clippy::print_stderr)]
 
+mod ask;
 mod cli;
 mod commands;
 

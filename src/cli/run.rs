@@ -1,5 +1,6 @@
 //! `mongodyno run`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,9 +13,15 @@ use super::machine::MachineArgs;
 use super::order::OrderArgs;
 use super::registry::RegistryArgs;
 use super::uri::UriArgs;
+use crate::ask::{Ask, Here};
+use base::error::{Error, Result};
 use base::units::parse_duration;
 use judge::objectives::Gate;
 use record::records::GateUnclear;
+use record::request::{Request, ServerOptions};
+use record::words::Words;
+use server::uri::arm_option;
+use stats::threshold::Interleave;
 
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
@@ -127,10 +134,72 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The server to start: the one asked for, else MongoDB as this program brings it along.
-    pub fn server(&self) -> &str {
-        self.server.as_deref().unwrap_or("embedded")
+    /// # Errors
+    /// A `NAME=VALUE` without its `=`.
+    pub fn ask(self) -> Result<Ask> {
+        // Other options name servers or guard secrets.
+        let option = |(name, value): (String, String)| match arm_option(&name) {
+            Some(_) => (name, Words::new(value)),
+            None => (name, Words::secret(value)),
+        };
+        let request = Request {
+            workload: Words::new(self.workload),
+            parameters: pairs(&self.set, "--set")?,
+            phases: self.phases,
+            drivers: self.drivers.into_iter().map(Words::new).collect(),
+            consumer: self.consumer.map(Words::new),
+            options: pairs(&self.options, "--option")?.into_iter().map(option).collect(),
+            quick: self.quick,
+            rounds: self.rounds,
+            max_time_s: self.max_time.map(|time| time.as_secs_f64()),
+            gates: self.gate,
+            gate_unclear: self.gate_unclear,
+            interleave: self.interleave.map(|asked| match asked {
+                InterleaveArg::Turns => Interleave::Turns,
+                InterleaveArg::Runs => Interleave::Runs,
+            }),
+            order: Some(self.order.order),
+            seed: self.seed,
+            server: self.server.map(Words::new),
+            uri: self.at.uri.map(Words::new),
+            hosts: self.hosts.into_iter().map(Words::new).collect(),
+            tap: self.tap,
+            link: self.link,
+            keep_data: self.keep_data,
+            client_memory_bytes: self.limits.client_memory,
+            server_limits: ServerOptions {
+                cache_bytes: self.limits.server_cache,
+                connections: self.limits.server_connections,
+                memory_bytes: self.limits.server_memory,
+            },
+            absorber: [self.load.to_words(), self.faults.to_words()].concat(),
+            no_keep_awake: self.machine.no_keep_awake,
+        };
+        let here = Here {
+            sweep: self.sweep,
+            out: self.out,
+            adapters_dir: self.adapters_dir,
+            offline: self.registry.offline,
+            no_wait: self.machine.wait.no_wait,
+            plan: self.plan,
+            json: self.json,
+        };
+        Ok(Ask { request, here })
     }
+}
+
+/// `NAME=VALUE` words of a flag.
+///
+/// # Errors
+/// One without `=`.
+pub fn pairs(words: &[String], flag: &str) -> Result<BTreeMap<String, String>> {
+    let pair = |word: &String| {
+        let (name, value) = word.split_once('=').ok_or_else(|| {
+            Error::usage(format!("{flag} {word} has no `=`"), format!("write {flag} name=value"))
+        })?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    words.iter().map(pair).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -142,7 +211,7 @@ pub enum InterleaveArg {
 }
 
 /// A gate stands in the record as it was written.
-pub(super) fn gate(text: &str) -> Result<String, String> {
+pub(super) fn gate(text: &str) -> std::result::Result<String, String> {
     Gate::parse(text).map(|_| text.to_owned())
 }
 
@@ -151,4 +220,47 @@ pub(super) fn gate_unclear() -> impl TypedValueParser<Value = GateUnclear> {
         "fail" => GateUnclear::Fail,
         _ => GateUnclear::Pass,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser as _;
+
+    fn asked(words: &[String]) -> Request {
+        let words = ["mongodyno", "run"].into_iter().chain(words.iter().map(String::as_str));
+        let Verb::Run(args) = Cli::try_parse_from(words).expect("a command line").verb else {
+            unreachable!("its verb is run")
+        };
+        args.ask().expect("a request").request
+    }
+
+    /// One list of flags would be enough if this held by itself: an argument that its request, or a
+    /// field that its command line forgets, fails here.
+    #[test]
+    fn a_request_is_the_same_by_its_own_command_line_and_by_its_record() {
+        let words = "mixed --set threads=2 -d python@4.20.0/w=1 -d rust --rounds 7 --phase mixed \
+                     --option maxPoolSize=5 --option proxyHost=h --gate p99<5ms --consumer go \
+                     --max-time 5s --gate-unclear fail --interleave runs --order given \
+                     --link 100mbit --client-memory 256MiB --server-cache 512MiB \
+                     --server-connections 99 --server-memory 1GiB --seed 7 --server absorber \
+                     --quick --tap --keep-data --no-keep-awake --service-time=200ns --refuse=3";
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let request = asked(&words);
+        assert_eq!(asked(&request.words().expect("all of it is given")), request);
+        let mut read: Request =
+            serde_json::from_value(serde_json::to_value(&request).expect("it serialises"))
+                .expect("it is read");
+        assert!(read.options["proxyHost"].get().is_err(), "a folder has no secrets");
+        read.options.clone_from(&request.options);
+        assert_eq!(read, request);
+        let usual = Request { workload: Words::new("mixed"), ..Request::default() };
+        let fields = |request: &Request| serde_json::to_value(request).expect("it serialises");
+        let (given, usual) = (fields(&request), fields(&usual));
+        let same = given.as_object().expect("fields").iter();
+        let same: Vec<&String> =
+            same.filter(|(name, value)| usual[name.as_str()] == **value).map(|it| it.0).collect();
+        assert_eq!(same, ["workload", "uri", "hosts"], "every other field has a flag above");
+    }
 }

@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{BisectArgs, ResumeArgs, RunArgs};
-use crate::commands::resume::{programs_again, run_again};
+use crate::ask::Ask;
+use crate::cli::{BisectArgs, ResumeArgs};
+use crate::commands::resume::{ask_again, programs_again};
 use crate::commands::run::experiment;
 use crate::commands::run_plan::drawn_seed;
 use crate::commands::servers;
@@ -33,6 +34,7 @@ use measure::selection::expand;
 use measure::setup::new_id;
 use measure::stop::Requests;
 use record::folder::Folder;
+use record::words::Words;
 use report::history;
 use scan::{Pair, pairs};
 use stats::bisect::{Bisect, Next};
@@ -52,8 +54,13 @@ const IN_A_ROW_MAX: u32 = 10;
 const FIRST: [&str; 2] = ["00-scan", "00-ends"];
 
 pub async fn run(args: BisectArgs) -> Result<()> {
-    let json = args.run.json;
-    let mut search = Search::new(args)?;
+    let ask = args.run.ask()?;
+    search(ask, args.metric).await
+}
+
+async fn search(ask: Ask, metric: Metric) -> Result<()> {
+    let json = ask.here.json;
+    let mut search = Search::new(ask, metric)?;
     search.begin()?;
     let folder = &search.folder.clone();
     let answer = search.answer().await.inspect_err(|_| {
@@ -82,20 +89,15 @@ pub async fn resume(args: &ResumeArgs) -> Result<()> {
         return Err(Error::usage(what, "give the same bisect command again"));
     };
     let (_, was) = Folder::open(&first)?;
-    let run = run_again(&ResumeArgs { folder: first, ..args.clone() }, &was)?;
-    let set = |(name, value): (&String, &String)| format!("{name}={value}");
-    let run = RunArgs {
-        drivers: asked.versions,
-        seed: asked.seed,
-        set: was.plan.parameters.iter().map(set).collect(),
-        out: Some(args.folder.clone()),
-        ..run
-    };
-    Box::pin(self::run(BisectArgs { metric: asked.metric, run })).await
+    let mut ask = ask_again(&ResumeArgs { folder: first, ..args.clone() }, &was)?;
+    ask.request.drivers = asked.versions.into_iter().map(Words::new).collect();
+    ask.request.seed = asked.seed;
+    ask.here.out = Some(args.folder.clone());
+    Box::pin(search(ask, asked.metric)).await
 }
 
 struct Search {
-    run: RunArgs,
+    ask: Ask,
     metric: Metric,
     folder: PathBuf,
     /// As in [`Asked`].
@@ -115,33 +117,34 @@ struct Search {
 }
 
 impl Search {
-    fn new(args: BisectArgs) -> Result<Self> {
-        let BisectArgs { metric, mut run } = args;
+    fn new(mut ask: Ask, metric: Metric) -> Result<Self> {
+        let Ask { request, here } = &mut ask;
         let others = [
-            ("--plan", run.plan),
-            ("--sweep", run.sweep.is_some()),
-            ("--gate", !run.gate.is_empty()),
+            ("--plan", here.plan),
+            ("--sweep", here.sweep.is_some()),
+            ("--gate", !request.gates.is_empty()),
         ];
         if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
             return Err(Error::usage(format!("bisect takes no {flag}"), "use `mongodyno run`"));
         }
-        if servers::asked(&run)?.len() > 1 {
+        if servers::asked(request)?.len() > 1 {
             return Err(Error::usage(
-                format!("--server {}: bisect searches on one server", run.server()),
+                format!("--server {}: bisect searches on one server", request.server()?),
                 "name one server, and bisect on each",
             ));
         }
-        let manifests = discover(run.adapters_dir.as_deref())?;
-        run.drivers = expand(&manifests, &run.drivers, run.registry.offline)?;
-        let (arms, _) = arms::choose(&run.drivers, &manifests)?;
+        let manifests = discover(here.adapters_dir.as_deref())?;
+        let drivers = expand(&manifests, &request.drivers()?, here.offline)?;
+        let (arms, _) = arms::choose(&drivers, &manifests)?;
         let versions = versions::in_order(arms)?;
         let id = new_id(drawn_seed());
-        let folder = run.out.take();
+        let folder = here.out.take();
         let folder = folder.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
         // Its experiments print nothing: their pages are in their folders.
-        run.json = true;
+        here.json = true;
+        request.drivers = drivers.into_iter().map(Words::new).collect();
         Ok(Self {
-            run,
+            ask,
             metric,
             folder,
             last: versions.len() - 1,
@@ -176,7 +179,7 @@ impl Search {
 
     fn asked(&self) -> Asked {
         let (metric, versions) = (self.metric, self.versions.clone());
-        Asked { metric, versions, seed: self.run.seed }
+        Asked { metric, versions, seed: self.ask.request.seed }
     }
 
     fn end(&self, phase: Option<String>, steps: Vec<Step>, sentence: String) -> Answer {
@@ -217,7 +220,7 @@ impl Search {
     /// All versions in the same rounds: the steps found, and neighbours that no series holds.
     async fn scan(&mut self) -> Result<(String, Vec<Pair>, String)> {
         let all: Vec<usize> = (0..self.versions.len()).collect();
-        let rounds = self.run.rounds.unwrap_or(SCAN_ROUNDS);
+        let rounds = self.ask.request.rounds.unwrap_or(SCAN_ROUNDS);
         let made = self.experiment("scan", &all, rounds).await?;
         let phase = made.first_phase()?;
         let figure = (phase.as_str(), self.metric);
@@ -343,11 +346,11 @@ impl Search {
         if self.lost.contains(&at) {
             return Ok(false);
         }
-        let manifests = discover(self.run.adapters_dir.as_deref())?;
+        let manifests = discover(self.ask.here.adapters_dir.as_deref())?;
         let arm = arms::parse(&manifests, &self.versions[at])?;
         let mut requests = Requests::watch();
         // On the heap: this future holds the whole installation.
-        let made = Box::pin(install(&arm, self.run.registry.offline, &mut requests)).await;
+        let made = Box::pin(install(&arm, self.ask.here.offline, &mut requests)).await;
         self.is_left(at, made.map(drop))
     }
 
@@ -436,13 +439,13 @@ impl Search {
     /// The other changes that a short experiment through the tap shows. Nothing where all went
     /// through it anyway, and where none can stand before the server.
     async fn tapped(&mut self, phase: &str, versions: [usize; 2]) -> Result<Vec<AlsoRow>> {
-        let plain = self.run.clone();
-        if plain.tap || plain.link.is_some() || plain.server() == "none" {
+        let plain = self.ask.request.clone();
+        if plain.goes_through_the_tap() || plain.server()? == "none" {
             return Ok(Vec::new());
         }
-        (self.run.tap, self.run.quick) = (true, true);
+        (self.ask.request.tap, self.ask.request.quick) = (true, true);
         let made = self.experiment("tap", &versions, 0).await;
-        self.run = plain;
+        self.ask.request = plain;
         match made {
             Ok(made) => made.also((phase, self.metric)),
             Err(error) if error.exit == Exit::Usage => {
@@ -469,11 +472,12 @@ impl Search {
     }
 
     async fn make(&self, out: &Path, versions: &[usize], rounds: u32) -> Result<Analysis> {
-        let mut run = self.run.clone();
-        run.drivers = versions.iter().map(|at| self.versions[*at].clone()).collect();
-        run.rounds = if run.quick { run.rounds } else { Some(rounds) };
+        let mut ask = self.ask.clone();
+        let request = &mut ask.request;
+        request.drivers = versions.iter().map(|at| Words::new(&self.versions[*at])).collect();
+        request.rounds = if request.quick { request.rounds } else { Some(rounds) };
         // On the heap: this future holds the whole experiment.
-        let analysis = Box::pin(experiment(&run, out)).await?;
+        let analysis = Box::pin(experiment(&ask, out)).await?;
         Ok(analysis.expect("no plan is asked for"))
     }
 }

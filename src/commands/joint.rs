@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::diagnose;
 use super::run::{gates, interrupted, shown, worth};
-use crate::cli::{ReportArgs, RunArgs};
+use crate::ask::Ask;
+use crate::cli::ReportArgs;
 use base::error::{Error, Exit, Result};
 use base::say;
 use judge::analysis::joint::{self, JointAnalysis};
@@ -45,7 +46,7 @@ pub fn no_study(format: &str) -> Error {
 
 /// Shows the folder of experiments that `made` just now, and writes their pages. Reports of single
 /// experiments are printed where they were not as they ended.
-pub fn finish(args: &RunArgs, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
+pub fn finish(ask: &Ask, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
     let failed = made.into_iter().filter_map(Result::err);
     let (stopped, failed): (Vec<_>, Vec<_>) = failed.partition(|it| it.exit == Exit::Interrupted);
     let mut failed = failed.into_iter();
@@ -62,7 +63,7 @@ pub fn finish(args: &RunArgs, path: &Path, made: Vec<Result<Folder>>) -> Result<
     let page = text(path, &begun, &analysis, html::FORMAT)?;
     record::plain::write_whole(path, PAGE, page.as_bytes())
         .map_err(|error| Error::file("write", &path.join(PAGE), &error))?;
-    let format = if args.json { json::FORMAT } else { terminal::FORMAT };
+    let format = if ask.here.json { json::FORMAT } else { terminal::FORMAT };
     super::print_result(text(path, &begun, &analysis, format)?.as_bytes())?;
     if stopped {
         return Err(interrupted(&path.canonicalize().unwrap_or_else(|_| path.to_owned())));

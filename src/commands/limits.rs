@@ -1,10 +1,10 @@
 //! Limits of clients and server that `run` was asked for.
 
-use crate::cli::RunArgs;
 use adapter::memory::MemoryLimit;
 use base::error::{Error, Result};
 use measure::setup::Limits;
-use record::records::{ClientMemory, ServerKind, ServerOptions};
+use record::records::{ClientMemory, ServerKind};
+use record::request::Request;
 use server::ServerChoice;
 
 /// Below it no runtime starts.
@@ -14,16 +14,11 @@ const CACHE_BYTES: std::ops::RangeInclusive<u64> = (1 << 28)..=(10_000 << 30);
 
 /// # Errors
 /// A size that nothing works with; a limit for a server that is not ours.
-pub fn limits(args: &RunArgs) -> Result<Limits> {
-    let asked = &args.limits;
-    let options = ServerOptions {
-        cache_bytes: asked.server_cache,
-        connections: asked.server_connections,
-        memory_bytes: asked.server_memory,
-    };
+pub fn limits(request: &Request) -> Result<Limits> {
+    let options = request.server_limits;
     if let Some((name, _)) = options.words().next() {
         let flag = format!("--{}", name.replace(' ', "-"));
-        if !starts_mongod(args)? {
+        if !starts_mongod(request)? {
             return Err(Error::usage(
                 format!("{flag}: only a mongod that mongodyno starts has this limit"),
                 format!("use --server embedded, or leave out {flag}"),
@@ -36,16 +31,17 @@ pub fn limits(args: &RunArgs) -> Result<Limits> {
             "give 256MiB or more",
         ));
     }
-    let client_memory = asked.client_memory.map(client_memory).transpose()?;
+    let client_memory = request.client_memory_bytes.map(client_memory).transpose()?;
     Ok(Limits { client_memory, server: options })
 }
 
 /// Whether the server is a mongod that we start.
-pub fn starts_mongod(args: &RunArgs) -> Result<bool> {
-    if args.at.uri.is_some() || !args.hosts.is_empty() || args.server() == "none" {
+pub fn starts_mongod(request: &Request) -> Result<bool> {
+    let server = request.server()?;
+    if request.uri.is_some() || !request.hosts.is_empty() || server == "none" {
         return Ok(false);
     }
-    let kind = ServerChoice::parse(args.server(), None)?.kind();
+    let kind = ServerChoice::parse(server, None)?.kind();
     Ok([ServerKind::Embedded, ServerKind::Mongod].contains(&kind))
 }
 

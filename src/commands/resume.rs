@@ -5,7 +5,6 @@
 //! this command line alone.
 
 use std::path::Path;
-use std::time::Duration;
 
 use base::say;
 use std::collections::BTreeMap;
@@ -14,30 +13,28 @@ use clap::Parser as _;
 
 use super::joint::finish;
 use super::run::{Place, make};
-use super::run_plan::{drawn_seed, pairs};
+use super::run_plan::drawn_seed;
 use super::sweep::{self, SweepPart};
+use crate::ask::{Ask, Here};
 use crate::cli::{
-    BehaviourArgs, InterleaveArg, LimitArgs, MachineArgs, OrderArgs, ResumeArgs, RunArgs,
-    StudyFlags, StudyVerb, UriArgs,
+    BehaviourArgs, MachineArgs, OrderArgs, ResumeArgs, StudyFlags, StudyVerb, UriArgs, pairs,
 };
 use adapter::manifest::discover;
 use base::error::{Error, Result};
 use base::words::shell_quoted;
-use measure::arms::{self, is_plain};
+use measure::arms;
 use measure::install::Wanted;
 use measure::resume::Resumed;
-use measure::settings::ASKED_FOR;
 use measure::setup::new_id;
 use record::folder::utf8;
 use record::parts::StudyRequest;
-use record::records::{Ended, Experiment, Request, ServerKind};
+use record::records::{Ended, Experiment, ServerKind};
+use record::request::Request;
+use record::words::{Plain, Words};
 use record::servers::{Made, Servers};
 use record::sweep::Sweep;
 use server::uri::arm_option;
 use server::{ServerChoice, server_again};
-use stats::looks::LookPlan;
-use stats::threshold::Interleave;
-use workload::builtin::BUILTINS;
 
 /// The limit of `--rounds`.
 const ROUNDS_MAX: u32 = 1000;
@@ -74,8 +71,8 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
         let again = StudyVerb { study: named, common, own: BTreeMap::new() };
         return super::study::make(&again, Some(resumed)).await;
     }
-    let again = run_again(&args, was)?;
-    let drivers = again.drivers.join(", ");
+    let again = ask_again(&args, was)?;
+    let drivers = again.request.drivers()?.join(", ");
     say!("going on after round {finished}: {} with {drivers}", was.plan.workload);
     // On the heap: this future holds the whole experiment.
     Box::pin(super::run::resume(again, resumed)).await
@@ -89,10 +86,9 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
     if places.is_empty() {
         return Err(complete(args));
     }
-    let again = again.map_or_else(|| run_again(args, &first.experiment), Ok)?;
-    let sets = first.experiment.plan.parameters.clone();
+    let again = again.map_or_else(|| ask_again(args, &first.experiment), Ok)?;
     // On the heap: this future holds the experiments.
-    let made = Box::pin(make(&again, &sets, Wanted::Compared, places, || Ok(()))).await?;
+    let made = Box::pin(make(&again, Wanted::Compared, places, || Ok(()))).await?;
     finish(&again, &args.folder, made)
 }
 
@@ -108,8 +104,6 @@ async fn sweep_again(args: &ResumeArgs, sweep: &Sweep) -> Result<()> {
     let (mut steps, mut last) = (Vec::new(), None);
     for (value, made) in &every {
         let path = args.folder.join(&value.folder);
-        let mut sets = first.experiment.plan.parameters.clone();
-        sets.insert(sweep.parameter.clone(), value.value.clone());
         let begun = Servers::read(&path)?;
         let own = ResumeArgs { folder: path.clone(), ..args.clone() };
         let (mut places, mut again) = (Vec::new(), None);
@@ -118,9 +112,9 @@ async fn sweep_again(args: &ResumeArgs, sweep: &Sweep) -> Result<()> {
             (None, Some(was)) if was.experiment.ended == Some(Ended::Completed) => {}
             (None, was) => {
                 let resumed = was.map(|_| Resumed::open(&path)).transpose()?.map(|(_, it)| it);
-                let asked = run_again(&own, &was.unwrap_or(first).experiment)?;
+                let asked = ask_again(&own, &was.unwrap_or(first).experiment)?;
                 let id = was.map_or_else(|| new_id(drawn_seed()), |it| it.experiment.id.clone());
-                let (server, name) = (asked.server().to_owned(), String::new());
+                let (server, name) = (asked.request.server()?.to_owned(), String::new());
                 places.push(Place { server, name, id, path: path.clone(), study: None, resumed });
                 again = Some(asked);
             }
@@ -128,10 +122,13 @@ async fn sweep_again(args: &ResumeArgs, sweep: &Sweep) -> Result<()> {
         if places.is_empty() {
             continue;
         }
-        let asked = again.map_or_else(|| run_again(&own, &first.experiment), Ok)?;
+        let mut asked = again.map_or_else(|| ask_again(&own, &first.experiment), Ok)?;
+        let parameters = &mut asked.request.parameters;
+        parameters.clone_from(&first.experiment.plan.parameters);
+        parameters.insert(sweep.parameter.clone(), value.value.clone());
         last = Some(asked.clone());
         let servers = pattern.clone().filter(|_| begun.is_none()).map(|it| (it, path));
-        steps.push(SweepPart { name: value.folder.clone(), args: asked, sets, places, servers });
+        steps.push(SweepPart { name: value.folder.clone(), ask: asked, places, servers });
     }
     let Some(last) = last else { return Err(complete(args)) };
     let made = Box::pin(sweep::all(steps, Wanted::Compared, || Ok(()))).await?;
@@ -158,7 +155,7 @@ fn places_again(
     record: &Servers,
     folder: &Path,
     made: &[Made],
-) -> Result<(Vec<Place>, Option<RunArgs>)> {
+) -> Result<(Vec<Place>, Option<Ask>)> {
     let given: Option<Vec<&str>> = args.server.as_ref().map(|it| it.split(',').collect());
     let count = record.servers.len();
     if given.as_ref().is_some_and(|it| it.len() != count) {
@@ -188,13 +185,15 @@ fn places_again(
             continue;
         }
         let (_, resumed) = Resumed::open(&path)?;
-        let asked = run_again(&args, &was.experiment)?;
+        let asked = ask_again(&args, &was.experiment)?;
         say!("going on after round {}: {}", resumed.finished, part.server);
-        let (server, id) = (asked.server().to_owned(), was.experiment.id.clone());
+        let (server, id) = (asked.request.server()?.to_owned(), was.experiment.id.clone());
         let name = part.server.clone();
         places.push(Place { server, name, id, path, study: None, resumed: Some(resumed) });
         // One server may have refused a driver that another one takes.
-        if again.as_ref().is_none_or(|it: &RunArgs| it.drivers.len() < asked.drivers.len()) {
+        if again
+            .as_ref()
+            .is_none_or(|it: &Ask| it.request.drivers.len() < asked.request.drivers.len()) {
             again = Some(asked);
         }
     }
@@ -211,55 +210,45 @@ fn brought_along(server: &str) -> Result<String> {
     Ok(server.to_owned())
 }
 
-pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
-    let request = was.request.as_ref().ok_or_else(|| {
+/// The request of a cut experiment, with what this command line has to give again.
+///
+/// # Errors
+/// Something that has to be given again; a record that names what there is not.
+pub fn ask_again(args: &ResumeArgs, was: &Experiment) -> Result<Ask> {
+    let kept = was.request.clone().filter(|kept| !kept.workload.called().is_empty());
+    let mut request = kept.ok_or_else(|| {
         Error::usage(
             format!("mongodyno {} kept too little of it to go on", was.mongodyno),
             "start anew, with another --out",
         )
     })?;
-    let looks = &was.settings.looks;
-    let rounds = (*looks != LookPlan::standard()).then(|| rounds(was)).transpose()?;
-    let asked = was.settings.interleave.iter().find(|it| it.reason == ASKED_FOR);
-    let behaviour = BehaviourArgs::try_parse_from(&request.absorber)
+    if request.rounds.is_some_and(|rounds| !(1..=ROUNDS_MAX).contains(&rounds)) {
+        return Err(unknown("its number of rounds"));
+    }
+    BehaviourArgs::try_parse_from(&request.absorber)
         .map_err(|_| unknown("the load or the faults of its absorber"))?;
-    let (server, uri) = server(args, was)?;
+    request.workload = Words::new(workload(args, &request)?);
+    // Which versions were taken, which seed was drawn and which parameters made the documents.
     let (drivers, given) = drivers(args, was)?;
-    Ok(RunArgs {
-        workload: workload(args, was)?,
-        drivers,
-        consumer: was.consumer.as_ref().map(|arm| arm.id.clone()),
-        options: options(&given, request)?,
-        set: Vec::new(), // parameters stand in the plan
-        sweep: None,
-        phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
-        quick: looks.quick,
-        rounds,
-        gate: was.settings.gates.clone(),
-        gate_unclear: was.settings.gate_unclear,
-        max_time: was.settings.max_time_s.map(Duration::from_secs_f64),
-        interleave: asked.map(|it| match it.interleave {
-            Interleave::Turns => InterleaveArg::Turns,
-            Interleave::Runs => InterleaveArg::Runs,
-        }),
-        order: OrderArgs { order: was.settings.order },
-        seed: Some(was.settings.seed),
+    request.drivers = drivers.into_iter().map(Words::new).collect();
+    request.consumer = was.consumer.as_ref().map(|arm| Words::new(&arm.id));
+    request.options = options(&given, &request)?;
+    request.seed = Some(was.settings.seed);
+    request.parameters.clone_from(&was.plan.parameters);
+    request.phases = was.plan.phases.iter().map(|phase| phase.name.clone()).collect();
+    let (server, uri) = server(args, was)?;
+    request.server = server.map(Words::new);
+    request.uri = uri.map(Words::new);
+    request.hosts = args.hosts.iter().map(Words::new).collect();
+    let here = Here {
         out: Some(args.folder.clone()),
-        at: UriArgs { uri, uri_file: None },
-        hosts: args.hosts.clone(),
-        server,
-        load: behaviour.load,
-        faults: behaviour.faults,
-        tap: was.arms.iter().any(|arm| arm.is_direct),
-        link: was.link.as_ref().map(|link| link.asked.clone()),
-        keep_data: request.keep_data,
-        limits: limits(was),
-        machine: machine(args, was),
-        registry: args.registry,
-        plan: false,
-        json: args.json,
         adapters_dir: args.adapters_dir.clone(),
-    })
+        offline: args.registry.offline,
+        no_wait: args.wait.no_wait,
+        json: args.json,
+        ..Here::default()
+    };
+    Ok(Ask { request, here })
 }
 
 /// Its own options stand in the record: the parameters of the plan, the consumer.
@@ -292,16 +281,6 @@ fn machine(args: &ResumeArgs, was: &Experiment) -> MachineArgs {
     MachineArgs { wait: args.wait, no_keep_awake: !was.settings.keep_awake }
 }
 
-fn limits(was: &Experiment) -> LimitArgs {
-    let server = was.server.options;
-    LimitArgs {
-        client_memory: was.client_memory.as_ref().map(|it| it.bytes),
-        server_cache: server.cache_bytes,
-        server_connections: server.connections,
-        server_memory: server.memory_bytes,
-    }
-}
-
 fn unknown(what: &str) -> Error {
     Error::usage(
         format!("{what} is nothing that this mongodyno knows"),
@@ -318,16 +297,15 @@ fn rounds(was: &Experiment) -> Result<u32> {
 }
 
 /// A built-in workload by its name; a file by this command line.
-fn workload(args: &ResumeArgs, was: &Experiment) -> Result<String> {
-    let name = &was.plan.workload;
-    match &args.workload {
-        Some(file) => Ok(file.clone()),
-        None if BUILTINS.iter().any(|builtin| builtin.name == name) => Ok(name.clone()),
-        None => Err(Error::usage(
+fn workload(args: &ResumeArgs, request: &Request) -> Result<String> {
+    let words = args.workload.as_deref().or(request.workload.given());
+    words.map(str::to_owned).ok_or_else(|| {
+        let name = request.workload.called();
+        Error::usage(
             format!("its workload {name} is not built in, and no file is taken from a folder"),
             "add --workload FILE",
-        )),
-    }
+        )
+    })
 }
 
 /// An arm's id is its request with its version; `#2` only tells twins apart. With the options of
@@ -391,20 +369,22 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(Option<String>, Option
 
 /// Options of every arm: from the record those that an arm may set for itself. Others name servers
 /// or guard secrets, and come with credentials from this command line.
-fn options(given: &[String], request: &Request) -> Result<Vec<String>> {
-    let mut options: BTreeMap<String, String> = pairs(given, "--option")?;
+fn options(given: &[String], request: &Request) -> Result<BTreeMap<String, Words<Plain>>> {
+    let given = pairs(given, "--option")?.into_iter();
+    let mut options: BTreeMap<String, Words<Plain>> =
+        given.map(|(name, value)| (name, Words::secret(value))).collect();
     for (name, value) in &request.options {
         if options.keys().any(|given| given.eq_ignore_ascii_case(name)) {
             continue;
         }
-        let kept = value.clone().filter(|value| arm_option(name).is_some() && is_plain(value));
+        let kept = value.given().filter(|_| arm_option(name).is_some());
         let value = kept.ok_or_else(|| {
             Error::usage(
                 format!("it was made with the option {name}, which is not taken from a folder"),
                 format!("add --option {name}=VALUE"),
             )
         })?;
-        options.insert(name.clone(), value);
+        options.insert(name.clone(), Words::new(value));
     }
-    Ok(options.iter().map(|(name, value)| format!("{name}={value}")).collect())
+    Ok(options)
 }

@@ -4,9 +4,9 @@ use base::say;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-use crate::cli::RunArgs;
+use crate::ask::Ask;
 use crate::commands::plan_text::{self, Started};
-use crate::commands::run_plan::{RunPlan, Sets, drawn_seed, pairs};
+use crate::commands::run_plan::{RunPlan, drawn_seed};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
@@ -27,6 +27,8 @@ use measure::token::Token;
 use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
 use record::records::{Ended, Study};
+use record::request::Request;
+use record::words::Words;
 use record::servers::{Part, Servers};
 use report::{Report, html, terminal};
 use server::{ServerChoice, mask_uri};
@@ -35,15 +37,14 @@ use server::{ServerChoice, mask_uri};
 ///
 /// # Errors
 /// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
-pub async fn run(args: RunArgs) -> Result<()> {
-    let sets = pairs(&args.set, "--set")?;
-    let Some(analysis) = one(&args, &sets, Wanted::Alone, None, None).await? else { return Ok(()) };
-    print_json(&args, &analysis)?;
+pub async fn run(ask: Ask) -> Result<()> {
+    let Some(analysis) = one(&ask, Wanted::Alone, None, None).await? else { return Ok(()) };
+    print_json(&ask, &analysis)?;
     worth(&[&analysis])
 }
 
-fn print_json(args: &RunArgs, analysis: &Analysis) -> Result<()> {
-    if !args.json {
+fn print_json(ask: &Ask, analysis: &Analysis) -> Result<()> {
+    if !ask.here.json {
         return Ok(());
     }
     let text = serde_json::to_string_pretty(analysis).expect("analyses serialise");
@@ -78,25 +79,24 @@ pub fn gates(analyses: &[&Analysis]) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with an experiment that was made as `args` ask.
+/// Goes on with an experiment that was made as `ask` has it.
 ///
 /// # Errors
 /// As [`run`]; a workload or an arm that is not what it was.
-pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
-    let sets = resumed.experiment.plan.parameters.clone();
-    let analysis = one(&args, &sets, Wanted::Compared, None, Some(resumed)).await?;
+pub async fn resume(ask: Ask, resumed: Resumed) -> Result<()> {
+    let analysis = one(&ask, Wanted::Compared, None, Some(resumed)).await?;
     let Some(analysis) = analysis else { return Ok(()) };
-    print_json(&args, &analysis)?;
+    print_json(&ask, &analysis)?;
     worth(&[&analysis])
 }
 
-/// One experiment, as `args` ask; where `path` has it, the rest of it.
+/// One experiment, as `ask` has it; where `path` has it, the rest of it.
 ///
 /// # Errors
 /// As [`run`]; another experiment is there.
-pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>> {
-    let mut args = RunArgs { out: Some(path.to_owned()), ..args.clone() };
-    let sets = pairs(&args.set, "--set")?;
+pub async fn experiment(ask: &Ask, path: &Path) -> Result<Option<Analysis>> {
+    let mut ask = ask.clone();
+    ask.here.out = Some(path.to_owned());
     let begun = path.join("experiment.json").exists();
     let resumed = begun.then(|| Resumed::read(path)).transpose()?.map(|(_, resumed)| resumed);
     if let Some(Resumed { experiment: was, finished }) = &resumed {
@@ -104,11 +104,12 @@ pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>>
             Some(Ended::Completed) => say!("it is complete: {finished} rounds"),
             _ => say!("going on after round {finished}"),
         }
-        args.seed = Some(was.settings.seed);
+        ask.request.seed = Some(was.settings.seed);
         // Arms that could not take part then are not among those that it has.
-        args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
+        let gone = |driver: &str| was.unavailable.iter().any(|it| it.adapter == driver);
+        ask.request.drivers.retain(|driver| !driver.given().is_some_and(gone));
     }
-    one(&args, &sets, Wanted::Compared, None, resumed).await
+    one(&ask, Wanted::Compared, None, resumed).await
 }
 
 /// A part of a study; with `study` one without an A/A arm and verdicts.
@@ -116,30 +117,28 @@ pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>>
 /// # Errors
 /// As [`run`].
 pub async fn part(
-    args: &RunArgs,
+    ask: &Ask,
     study: Option<Study>,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
-    let sets = pairs(&args.set, "--set")?;
-    one(args, &sets, Wanted::Compared, study, resumed).await
+    one(ask, Wanted::Compared, study, resumed).await
 }
 
 /// One experiment; None with `--plan`.
 async fn one(
-    args: &RunArgs,
-    sets: &Sets,
+    ask: &Ask,
     wanted: Wanted,
     study: Option<Study>,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
-    let path = args.out.clone();
+    let path = ask.here.out.clone();
     let path = path.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
-    let (server, name) = (args.server().to_owned(), String::new());
+    let (server, name) = (ask.request.server()?.to_owned(), String::new());
     let place = Place { server, name, id, path, study, resumed };
-    match make(args, sets, wanted, vec![place], || Ok(())).await?.pop() {
-        Some(made) => show(&made?, args.json).map(Some),
+    match make(ask, wanted, vec![place], || Ok(())).await?.pop() {
+        Some(made) => show(&made?, ask.here.json).map(Some),
         None => Ok(None),
     }
 }
@@ -193,21 +192,18 @@ pub fn places(servers: &[String], path: &Path) -> (Vec<Place>, Option<Servers>) 
 /// Found before the first of them begins.
 #[allow(clippy::too_many_lines, reason = "it lists what an experiment is asked for")]
 pub async fn make(
-    args: &RunArgs,
-    sets: &Sets,
+    ask: &Ask,
     wanted: Wanted,
     places: Vec<Place>,
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<Result<Folder>>> {
-    let manifests = discover(args.adapters_dir.as_deref())?;
+    let manifests = discover(ask.here.adapters_dir.as_deref())?;
     let judged = places[0].study.is_none();
     let was = places.iter().find_map(|it| it.resumed.as_ref());
-    let plan = RunPlan::new(args, sets, &manifests, judged, was)?;
+    let plan = RunPlan::new(ask, &manifests, judged, was)?;
     let (until_look, together) = (plan.until_look(), plan.together());
     let RunPlan {
-        args,
-        absorber_words,
-        options,
+        ask,
         workload,
         limits,
         arms,
@@ -217,27 +213,27 @@ pub async fn make(
         serverless,
         estimate,
     } = plan;
-    let args = &args;
+    let Ask { request, here } = &ask;
     if let Some(why) = limits.client_memory.as_ref().and_then(|it| it.no_cgroup.as_ref()) {
         say!("--client-memory: {why}; a watchdog looks at the resident set instead");
     }
     room::check_client(&workload, limits.client_memory.as_ref())?;
-    let wanted = if args.drivers.is_empty() { Wanted::One } else { wanted };
-    let how = How { wanted, offline: args.registry.offline };
+    let wanted = if request.drivers.is_empty() { Wanted::One } else { wanted };
+    let how = How { wanted, offline: here.offline };
     let rounds = settings.looks.first_rounds();
     let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
-    let consumer = args.consumer.as_deref().filter(|_| reads);
+    let consumer = request.consumer.as_ref().filter(|_| reads).map(Words::get).transpose()?;
     let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
     for place in places.iter().filter(|_| !serverless) {
-        check_server(args, &place.server)?;
+        check_server(&ask, &place.server)?;
     }
-    if args.plan {
+    if here.plan {
         for place in &places {
             new_or_empty(&place.path)?;
         }
         install::check(&arms, consumer.as_ref(), how)?;
         let names = arms::ids(&arms)?;
-        let started = Started { server: &destination(args), limits: &limits };
+        let started = Started { server: &destination(request)?, limits: &limits };
         let text = plan_text::text(&workload.plan, &settings, &names, &started, &estimate);
         super::print(&text)?;
         return Ok(Vec::new());
@@ -252,7 +248,7 @@ pub async fn make(
         }
     }
     // Installing takes minutes: whatever else may be wrong is found before.
-    let servers = if serverless { Vec::new() } else { reached(args, &places).await? };
+    let servers = if serverless { Vec::new() } else { reached(&ask, &places).await? };
     let data = servers.iter().find_map(Reached::data);
     room::check_disk(&workload, &settings.interleave, together, data)?;
     // Each of them hears a signal from here on.
@@ -280,7 +276,7 @@ pub async fn make(
     let token = Token::default();
     let mut servers = servers.into_iter();
     // Faults of an absorber would be taken for those of an arm.
-    let probes = absorber_words.is_empty() && !workload.plan.needs_no_server();
+    let probes = request.absorber.is_empty() && !workload.plan.needs_no_server();
     // The last one takes the original.
     let each = repeat_n((workload, settings, environments, unavailable, consumer), places.len());
     let setups = places.into_iter().zip(each).map(|(place, it)| {
@@ -297,16 +293,12 @@ pub async fn make(
             path: place.path,
             id: place.id,
             server: servers.next(),
-            absorber_words: absorber_words.clone(),
+            request: request.clone(),
             consumer,
             study: place.study,
             resumed: place.resumed,
-            tap: args.tap,
-            link: args.link.clone(),
-            options: options.clone(),
-            keep_data: args.keep_data,
             limits: limits.clone(),
-            waits: !args.machine.wait.no_wait,
+            waits: !here.no_wait,
             judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },
             token: token.named(&place.name),
         }
@@ -316,32 +308,32 @@ pub async fn make(
 }
 
 /// Where the clients connect to, for people.
-fn destination(args: &RunArgs) -> String {
-    match &args.at.uri {
+fn destination(request: &Request) -> Result<String> {
+    Ok(match request.uri()? {
         Some(uri) => mask_uri(uri),
-        None if args.hosts.is_empty() => args.server().to_owned(),
-        None => args.hosts.join(", "),
-    }
+        None if request.hosts.is_empty() => request.server()?.to_owned(),
+        None => request.hosts()?.join(", "),
+    })
 }
 
 /// Refuses words for a server that are wrong, before anything is asked or installed.
-pub fn check_server(args: &RunArgs, server: &str) -> Result<()> {
-    match (&args.hosts[..], args.at.uri.as_deref()) {
+pub fn check_server(ask: &Ask, server: &str) -> Result<()> {
+    match (&ask.request.hosts()?[..], ask.request.uri()?) {
         ([], None) if server == "none" => Ok(()),
-        ([], uri) => Reached::check(server, uri, args.registry.offline),
+        ([], uri) => Reached::check(server, uri, ask.here.offline),
         (hosts, _) => ServerChoice::hosts(hosts).map(drop),
     }
 }
 
 /// The server of each place, or the several hosts that were asked for.
-async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
-    if !args.hosts.is_empty() {
-        return Ok(vec![Reached::hosts(&args.hosts).await?]);
+async fn reached(ask: &Ask, places: &[Place]) -> Result<Vec<Reached>> {
+    if !ask.request.hosts.is_empty() {
+        return Ok(vec![Reached::hosts(&ask.request.hosts()?).await?]);
     }
     let mut servers = Vec::new();
     for place in places {
-        let offline = args.registry.offline;
-        servers.push(Reached::at(&place.server, args.at.uri.as_deref(), offline).await?);
+        let uri = ask.request.uri()?;
+        servers.push(Reached::at(&place.server, uri, ask.here.offline).await?);
     }
     Ok(servers)
 }

@@ -1,9 +1,9 @@
-//! What a `run` comes to by its command line, before anything is installed or started.
+//! What a request comes to, before anything is installed or started.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::cli::RunArgs;
+use crate::ask::Ask;
 use crate::commands::limits::limits;
 use crate::commands::settings::asked;
 use adapter::manifest::Manifest;
@@ -17,22 +17,18 @@ use measure::settings::{self, Estimate};
 use measure::setup::Limits;
 use measure::unacknowledged;
 use record::records::{Settings, Unavailable};
+use record::request::Request;
+use record::words::Words;
 use server::ServerChoice;
 use server::uri::{self, with_arm_options, with_options};
 use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
 use workload::{Workload, builtin};
 
-pub type Sets = BTreeMap<String, String>;
-
-/// An experiment that a command line asks for.
+/// An experiment that is asked for.
 pub struct RunPlan<'a> {
-    /// With the hosts of the workload, where the command line names no server.
-    pub args: RunArgs,
-    /// Load and faults.
-    pub absorber_words: Vec<String>,
-    /// `--option`.
-    pub options: Sets,
+    /// With the hosts of the workload, where the request names no server.
+    pub ask: Ask,
     pub workload: Workload,
     pub limits: Limits,
     pub arms: Vec<Arm<'a>>,
@@ -50,52 +46,41 @@ impl<'a> RunPlan<'a> {
     /// # Errors
     /// A slip of the keyboard; a workload or an arm that is wrong.
     pub fn new(
-        args: &RunArgs,
-        sets: &Sets,
+        ask: &Ask,
         manifests: &'a [Manifest],
         judged: bool,
         was: Option<&Resumed>,
     ) -> Result<Self> {
-        let absorber_words = absorber_words(args)?;
-        args.link.as_deref().map(LinkSpec::parse).transpose()?;
-        let options = uri_options(args)?;
-        let seed = args.seed.unwrap_or_else(drawn_seed);
-        let mut workload = builtin::open(&args.workload, sets, seed)?;
+        check_absorber(&ask.request)?;
+        ask.request.link.as_deref().map(LinkSpec::parse).transpose()?;
+        let options = uri_options(&ask.request)?;
+        let seed = ask.request.seed.unwrap_or_else(drawn_seed);
+        let name = ask.request.workload.get()?;
+        let mut workload = builtin::open(name, &ask.request.parameters, seed)?;
         // They are recorded; what they made of the documents stays.
         mask_hosts(workload.plan.parameters.values_mut().chain([&mut workload.plan.why]));
-        let args = with_hosts(args, &workload);
-        let limits = limits(&args)?;
-        select_phases(&mut workload, &args)?;
-        let drivers = expand(manifests, &args.drivers, args.registry.offline)?;
+        let ask = with_hosts(ask, &workload);
+        let request = &ask.request;
+        let limits = limits(request)?;
+        select_phases(&mut workload, request)?;
+        let drivers = expand(manifests, &request.drivers()?, ask.here.offline)?;
         let (arms, unavailable) = arms::choose(&drivers, manifests)?;
         workload.fit(arms::processes(&workload.plan, &arms));
         // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-        let twins = if judged { 1 + usize::from(args.tap || args.link.is_some()) } else { 0 };
-        let unanswered = unanswered(&args, &workload.plan, &arms)?;
+        let twins = if judged { 1 + usize::from(request.goes_through_the_tap()) } else { 0 };
+        let unanswered = unanswered(request, &options, &workload.plan, &arms)?;
         let (plan, all) = (&mut workload.plan, (&arms[..], twins));
-        let settings = asked(&args, plan, all, &limits, seed, unanswered.as_deref(), was)?;
-        let serverless = is_serverless(&args, &workload.plan)?;
-        check_server(&args)?;
+        let settings = asked(request, plan, all, &limits, seed, unanswered.as_deref(), was)?;
+        let serverless = is_serverless(request, &workload.plan)?;
+        check_server(request)?;
         let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
         // The baseline is in each block.
         let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
         let profiles = [&profiles[..], &vec![profiles[0]; twins + again]].concat();
         let (plan, measured_s) = (&workload.plan, settings.measured_s);
         let interleave = &settings.interleave;
-        let estimate = settings::estimate(plan, interleave, &profiles, args.quick, measured_s);
-        Ok(Self {
-            args,
-            absorber_words,
-            options,
-            workload,
-            limits,
-            arms,
-            unavailable,
-            twins,
-            settings,
-            serverless,
-            estimate,
-        })
+        let estimate = settings::estimate(plan, interleave, &profiles, request.quick, measured_s);
+        Ok(Self { ask, workload, limits, arms, unavailable, twins, settings, serverless, estimate })
     }
 
     /// Time to the first look.
@@ -111,21 +96,22 @@ impl<'a> RunPlan<'a> {
 }
 
 /// Load and faults, which only an absorber takes.
-fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
-    let words = [args.load.to_words(), args.faults.to_words()].concat();
+fn check_absorber(request: &Request) -> Result<()> {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
-    match words.first() {
-        Some(word) if args.server() != "absorber" || args.at.uri.is_some() => Err(Error::usage(
-            format!("{}: only an absorber can be told how to behave", name(word)),
-            "add --server absorber",
-        )),
-        _ => Ok(words),
+    match request.absorber.first() {
+        Some(word) if request.server()? != "absorber" || request.uri.is_some() => {
+            Err(Error::usage(
+                format!("{}: only an absorber can be told how to behave", name(word)),
+                "add --server absorber",
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
 /// `--option`, which drivers would ignore where it is misspelt, or where the URI has it too.
-fn uri_options(args: &RunArgs) -> Result<Sets> {
-    let options = pairs(&args.options, "--option")?;
+fn uri_options(request: &Request) -> Result<BTreeMap<String, String>> {
+    let (options, uri) = (request.options()?, request.uri()?);
     for name in options.keys() {
         if let Err(near) = uri::check_option(name) {
             let hint = near.map_or_else(
@@ -135,7 +121,7 @@ fn uri_options(args: &RunArgs) -> Result<Sets> {
             let message = format!("--option {name}: connection strings have no such option");
             return Err(Error::usage(message, hint));
         }
-        if args.at.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
+        if uri.is_some_and(|uri| uri::has_option(uri, name)) {
             return Err(Error::usage(
                 format!("--option {name}: the connection string sets it too, and would win"),
                 "take it out of one of them",
@@ -145,20 +131,21 @@ fn uri_options(args: &RunArgs) -> Result<Sets> {
     Ok(options)
 }
 
-/// With the hosts of the workload, where the command line names no server.
-fn with_hosts(args: &RunArgs, workload: &Workload) -> RunArgs {
-    let mut args = args.clone();
-    if args.hosts.is_empty() && args.at.uri.is_none() && args.server.is_none() {
-        args.hosts.clone_from(&workload.hosts);
+/// With the hosts of the workload, where the request names no server.
+fn with_hosts(ask: &Ask, workload: &Workload) -> Ask {
+    let mut ask = ask.clone();
+    let request = &mut ask.request;
+    if request.hosts.is_empty() && request.uri.is_none() && request.server.is_none() {
+        request.hosts = workload.hosts.iter().map(Words::new).collect();
     }
-    args
+    ask
 }
 
 /// The phases that were asked for; those of the quick form are fewer and shorter.
-fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
+fn select_phases(workload: &mut Workload, request: &Request) -> Result<()> {
     let plan = &mut workload.plan;
     let phases = &mut plan.phases;
-    for name in &args.phases {
+    for name in &request.phases {
         if !phases.iter().any(|phase| &phase.name == name) {
             let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
             let hint = match nearest(name, names.iter().copied()) {
@@ -169,10 +156,10 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
             return Err(Error::usage(message, hint));
         }
     }
-    if !args.phases.is_empty() {
-        phases.retain(|phase| args.phases.contains(&phase.name));
+    if !request.phases.is_empty() {
+        phases.retain(|phase| request.phases.contains(&phase.name));
     }
-    if args.quick {
+    if request.quick {
         // A story that is cut answers nothing.
         let last = phases.len().min(settings::QUICK_PHASES_MAX) - 1;
         let end = plan.story(last).end;
@@ -187,19 +174,24 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
 }
 
 /// The first arm whose connection string asks for no answers to its writes.
-fn unanswered(args: &RunArgs, plan: &Plan, arms: &[Arm<'_>]) -> Result<Option<String>> {
-    let uri = args.at.uri.as_deref().unwrap_or("mongodb://localhost/");
-    let mut options = plan.uri_options.clone();
-    options.extend(pairs(&args.options, "--option")?);
-    let uri = with_options(uri, &options);
+fn unanswered(
+    request: &Request,
+    options: &BTreeMap<String, String>,
+    plan: &Plan,
+    arms: &[Arm<'_>],
+) -> Result<Option<String>> {
+    let uri = request.uri()?.unwrap_or("mongodb://localhost/");
+    let mut all = plan.uri_options.clone();
+    all.extend(options.clone());
+    let uri = with_options(uri, &all);
     let first = arms
         .iter()
         .find(|arm| unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options)));
     Ok(first.map(|arm| arm.words.clone()))
 }
 
-fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
-    let serverless = args.server() == "none" && args.at.uri.is_none();
+fn is_serverless(request: &Request, plan: &Plan) -> Result<bool> {
+    let serverless = request.server()? == "none" && request.uri.is_none();
     if serverless && !plan.needs_no_server() {
         return Err(Error::usage(
             format!("--server none: the workload {} needs a server", plan.workload),
@@ -211,23 +203,13 @@ fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
 }
 
 /// Refuses words for a server that name none, before anything is planned for it.
-fn check_server(args: &RunArgs) -> Result<()> {
-    if !args.hosts.is_empty() {
-        return ServerChoice::hosts(&args.hosts).map(drop);
+fn check_server(request: &Request) -> Result<()> {
+    if !request.hosts.is_empty() {
+        return ServerChoice::hosts(&request.hosts()?).map(drop);
     }
-    let mut servers = args.server().split(',').map(str::trim).filter(|it| *it != "none");
-    servers.try_for_each(|it| ServerChoice::parse(it, args.at.uri.as_deref()).map(drop))
-}
-
-/// `NAME=VALUE` words of a flag.
-pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
-    let pair = |word: &String| {
-        let (name, value) = word.split_once('=').ok_or_else(|| {
-            Error::usage(format!("{flag} {word} has no `=`"), format!("write {flag} name=value"))
-        })?;
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    words.iter().map(pair).collect()
+    let (server, uri) = (request.server()?, request.uri()?);
+    let mut servers = server.split(',').map(str::trim).filter(|server| *server != "none");
+    servers.try_for_each(|server| ServerChoice::parse(server, uri).map(drop))
 }
 
 /// A seed that was not asked for.

@@ -5,25 +5,27 @@ use std::path::PathBuf;
 
 use super::joint::finish;
 use super::run::{self, make, places};
-use super::run_plan::{drawn_seed, pairs};
+use super::run_plan::drawn_seed;
 use super::sweep;
 use crate::cli::RunArgs;
 use base::error::{Error, Result};
 use base::say;
 use measure::install::Wanted;
 use measure::setup::new_id;
+use record::request::Request;
 use server::ServerChoice;
 
 /// The servers of `--server`, in their order.
 ///
 /// # Errors
 /// Several that make no sense together, or beside another flag.
-pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
-    let servers: Vec<String> = args.server().split(',').map(|it| it.trim().to_owned()).collect();
+pub fn asked(request: &Request) -> Result<Vec<String>> {
+    let asked = request.server()?;
+    let servers: Vec<String> = asked.split(',').map(|server| server.trim().to_owned()).collect();
     if servers.len() == 1 {
         return Ok(servers);
     }
-    let several = format!("--server {}", args.server());
+    let several = format!("--server {asked}");
     let mut known: Vec<(String, &str)> = Vec::new();
     for server in &servers {
         if server == "none" {
@@ -42,26 +44,26 @@ pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
 }
 
 /// `run`, of one experiment or of several.
-pub async fn run(mut args: RunArgs) -> Result<()> {
-    let servers = asked(&args)?;
-    if let Some(words) = args.sweep.take() {
-        return sweep::run(args, &words, &servers).await;
+pub async fn run(args: RunArgs) -> Result<()> {
+    let mut ask = args.ask()?;
+    let servers = asked(&ask.request)?;
+    if let Some(words) = ask.here.sweep.take() {
+        return sweep::run(ask, &words, &servers).await;
     }
     if servers.len() == 1 {
-        return run::run(args).await;
+        return run::run(ask).await;
     }
     // The same documents and orders everywhere.
-    args.seed = Some(args.seed.unwrap_or_else(drawn_seed));
-    let sets = pairs(&args.set, "--set")?;
-    let parent = args.out.clone();
+    ask.request.seed = Some(ask.request.seed.unwrap_or_else(drawn_seed));
+    let parent = ask.here.out.clone();
     let parent =
         parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
     let (places, record) = places(&servers, &parent);
     let record = record.expect("several");
-    let made = make(&args, &sets, Wanted::Alone, places, || record.create(&parent)).await?;
-    if args.plan {
+    let made = make(&ask, Wanted::Alone, places, || record.create(&parent)).await?;
+    if ask.here.plan {
         return Ok(());
     }
     record.discard(&parent);
-    finish(&args, &parent, made)
+    finish(&ask, &parent, made)
 }

@@ -31,6 +31,8 @@ use measure::stop::Requests;
 use measure::token::Token;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord};
+use record::request::Request;
+use record::words::Words;
 use stats::looks::LookPlan;
 use studies::{Made, One, Outcome, Plan, STUDIES, Study};
 use workload::builtin;
@@ -134,6 +136,21 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
+    let request = Request {
+        workload: Words::new(study.definition().workload),
+        parameters: plan.workload.plan.parameters.clone(),
+        drivers: named.into_iter().map(Words::new).collect(),
+        consumer: plan.consumer.map(Words::new),
+        quick: plan.quick,
+        rounds: Some(rounds),
+        order: Some(settings.order),
+        seed: Some(seed),
+        server: args.server.clone().map(Words::new),
+        uri: args.at.uri.clone().map(Words::new),
+        tap: plan.tap,
+        no_keep_awake: args.machine.no_keep_awake,
+        ..Request::default()
+    };
     let setup = Setup {
         workload: plan.workload,
         settings,
@@ -144,14 +161,10 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         path: out,
         id,
         server: Some(server),
-        absorber_words: Vec::new(),
+        request,
         consumer,
         study: Some(record),
         resumed,
-        tap: plan.tap,
-        link: None,
-        options: BTreeMap::new(),
-        keep_data: false,
         limits: Limits::default(),
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Table;
 use super::limits::starts_mongod;
-use super::run_plan::{RunPlan, pairs};
-use crate::cli::RunArgs;
+use super::run_plan::RunPlan;
+use crate::ask::Ask;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use base::paths::free_bytes;
@@ -35,15 +35,14 @@ pub struct Fit {
 /// A slip of the keyboard; a first part that takes longer than the budget; a part that this machine
 /// has no room for.
 pub fn fit(
-    parts: &[(&Part, &RunArgs)],
+    parts: &[(&Part, &Ask)],
     budget: Option<Duration>,
     folder: &Path,
     manifests: &[Manifest],
 ) -> Result<Vec<Fit>> {
     let (mut fits, mut gone, mut sample_bytes) = (Vec::new(), Duration::ZERO, 0);
-    for (part, args) in parts {
-        let sets = pairs(&args.set, "--set")?;
-        let plan = RunPlan::new(args, &sets, manifests, part.compares, None)?;
+    for (part, ask) in parts {
+        let plan = RunPlan::new(ask, manifests, part.compares, None)?;
         let (takes, rounds) = (plan.until_look(), plan.settings.looks.first_rounds());
         let left_out = budget.and_then(|budget| over(budget, gone, takes));
         if let (Some(budget), Some(_), true) = (budget, &left_out, fits.is_empty()) {
@@ -101,7 +100,7 @@ pub fn refused(what: &str, takes: Duration, budget: Duration) -> Error {
 }
 
 fn has_room(part: &Part, plan: &RunPlan<'_>) -> Result<()> {
-    let data = if starts_mongod(&plan.args)? { Some(Host::detect()?.data()) } else { None };
+    let data = if starts_mongod(&plan.ask.request)? { Some(Host::detect()?.data()) } else { None };
     let (workload, interleave) = (&plan.workload, &plan.settings.interleave);
     room::check_client(workload, plan.limits.client_memory.as_ref())
         .and_then(|()| room::check_disk(workload, interleave, plan.together(), data))

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use base::say;
-use clap::Parser as _;
 
-use super::run_plan::{drawn_seed, pairs};
+use super::run_plan::drawn_seed;
 use super::study_fit::{self, Fit};
 use super::study_plan::{planned, runnable, unknown};
-use crate::cli::{
-    Cli, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs, Verb,
-};
+use crate::ask::{Ask, Here};
+use crate::cli::{MachineArgs, OrderArgs, ResumeArgs, StudyFlags, StudyVerb, UriArgs, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
@@ -24,6 +22,7 @@ use record::folder::Folder;
 use record::parts::StudyRequest;
 use record::plain;
 use record::records::{Ended, Experiment, Run, SCHEMA_VERSION, Study as StudyRecord, Unavailable};
+use record::words::Words;
 use studies::{Made, Outcome, Part, Plan, Study};
 use workload::builtin;
 
@@ -133,28 +132,26 @@ async fn go_on(
     parts: &[Part],
     folder: &Path,
 ) -> Result<()> {
-    // A slip of the keyboard is found before the first part begins.
-    let mut asked: Vec<RunArgs> =
-        parts.iter().map(|part| run_args(part, verb, &request, folder)).collect::<Result<_>>()?;
+    let mut asked: Vec<Ask> = parts.iter().map(|part| ask(part, verb, &request, folder)).collect();
     let manifests = discover(verb.common.adapters_dir.as_deref())?;
     if request.drivers.is_empty() {
         leave_out_missing(&mut asked, &mut request, &manifests)?;
     }
     let mut open = Vec::new();
-    for (at, (part, args)) in parts.iter().zip(&asked).enumerate() {
+    for (at, (part, ask)) in parts.iter().zip(&asked).enumerate() {
         match Standing::of(&folder.join(&part.name))? {
             Standing::Finished => {}
-            Standing::Cut(resumed) => open.push((at, part, args, Some(*resumed))),
-            Standing::Missing => open.push((at, part, args, None)),
+            Standing::Cut(resumed) => open.push((at, part, ask, Some(*resumed))),
+            Standing::Missing => open.push((at, part, ask, None)),
         }
     }
     // So is what does not fit: a part itself would say so after the others.
     let budget = verb.common.budget;
-    let all: Vec<_> = open.iter().map(|(_, part, args, _)| (*part, *args)).collect();
+    let all: Vec<_> = open.iter().map(|(_, part, ask, _)| (*part, *ask)).collect();
     let fits = study_fit::fit(&all, budget, folder, &manifests)?;
     if verb.common.plan {
-        for (_, _, args, _) in &open {
-            super::run::check_server(args, args.server())?;
+        for (_, _, ask, _) in &open {
+            super::run::check_server(ask, ask.request.server()?)?;
         }
         return super::print(&study_fit::text(&fits));
     }
@@ -169,7 +166,7 @@ async fn go_on(
     request.write(folder)?;
     let (started, mut begun) = (Instant::now(), false);
     let fitting = open.into_iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
-    for ((at, part, args, resumed), Fit { takes, .. }) in fitting {
+    for ((at, part, ask, resumed), Fit { takes, .. }) in fitting {
         // The parts before it may have taken longer than they were to.
         let look = budget.filter(|_| begun);
         begun = true;
@@ -187,7 +184,7 @@ async fn go_on(
             phases: BTreeMap::new(),
         };
         let study = (!part.compares).then_some(record);
-        match Box::pin(super::run::part(args, study, resumed)).await {
+        match Box::pin(super::run::part(ask, study, resumed)).await {
             Ok(_) => {}
             Err(error) if part.needs.is_some() && error.exit == Exit::Environment => {
                 let needs = part.needs.as_deref().unwrap_or_default();
@@ -242,14 +239,15 @@ pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
 /// # Errors
 /// This machine can run none of them.
 fn leave_out_missing(
-    asked: &mut [RunArgs],
+    asked: &mut [Ask],
     request: &mut StudyRequest,
     manifests: &[Manifest],
 ) -> Result<()> {
     request.left_out.clear();
-    for args in asked.iter_mut().filter(|args| !args.drivers.is_empty()) {
-        let (good, bad) = runnable(&args.drivers, manifests)?;
-        args.drivers = good.into_iter().map(|arm| arm.words).collect();
+    for Ask { request: asked, .. } in asked.iter_mut().filter(|ask| !ask.request.drivers.is_empty())
+    {
+        let (good, bad) = runnable(&asked.drivers()?, manifests)?;
+        asked.drivers = good.into_iter().map(|arm| Words::new(arm.words)).collect();
         request.left_out.extend(bad.into_iter().map(reason));
     }
     for (driver, why) in &request.left_out {
@@ -347,35 +345,27 @@ impl Standing {
     }
 }
 
-/// The command line of a part, with what holds for the whole study.
-fn run_args(
-    part: &Part,
-    verb: &StudyVerb,
-    request: &StudyRequest,
-    folder: &Path,
-) -> Result<RunArgs> {
-    let words = ["mongodyno", "run"].into_iter().chain(part.words.iter().map(String::as_str));
-    let cli = Cli::try_parse_from(words).map_err(|error| {
-        Error::usage(format!("{}: {error}", part.name), "see `mongodyno run --help`")
-    })?;
-    let Verb::Run(mut args) = cli.verb else { unreachable!("its words are those of run") };
+/// The request of a part, with what holds for the whole study.
+fn ask(part: &Part, verb: &StudyVerb, study: &StudyRequest, folder: &Path) -> Ask {
     let common = &verb.common;
-    let has = |flag: &str| part.words.iter().any(|word| word == flag);
-    if !has("--order") {
-        args.order = OrderArgs { order: request.order };
-    }
-    if !has("--server") {
+    let mut request = part.request.clone();
+    request.order = request.order.or(Some(study.order));
+    request.seed = Some(study.seed);
+    request.no_keep_awake = common.machine.no_keep_awake;
+    if request.server.is_none() && request.hosts.is_empty() {
         let usual = || verb.study.definition().server;
-        args.server = Some(common.server.clone().unwrap_or_else(usual));
-        args.at = common.at.clone();
+        request.uri = common.at.uri.clone().map(Words::new);
+        request.server = Some(Words::new(common.server.clone().unwrap_or_else(usual)));
     }
-    args.seed = Some(request.seed);
-    args.out = Some(folder.join(&part.name));
-    args.machine = common.machine;
-    args.registry = common.registry;
-    args.adapters_dir.clone_from(&common.adapters_dir);
-    args.json = true; // its report is a part of the study's
-    Ok(*args)
+    let here = Here {
+        out: Some(folder.join(&part.name)),
+        adapters_dir: common.adapters_dir.clone(),
+        offline: common.registry.offline,
+        no_wait: common.machine.wait.no_wait,
+        json: true, // its report is a part of the study's
+        ..Here::default()
+    };
+    Ask { request, here }
 }
 
 /// Writes the workloads and the commands of the parts.
@@ -397,25 +387,22 @@ pub fn eject(verb: &StudyVerb, parts: &[Part], path: &Path) -> Result<()> {
     if by_uri {
         lines.push("# MDYN_URI holds the connection string.".to_owned());
     }
-    let shared = [
-        ("--server", (!by_uri).then_some(server)),
-        ("--order", Some(common.order.order.word().to_owned())),
-        ("--seed", common.seed.map(|seed| seed.to_string())),
-    ];
     for part in parts {
-        let (workload, others) = part.words.split_first().expect("a workload");
-        workloads.insert(workload);
-        let mut words = vec![format!("{workload}.yaml")];
-        words.extend(others.iter().map(shell_quoted));
-        let own = |flag: &str| others.iter().any(|word| word == flag);
-        for (flag, value) in shared.iter().filter(|(flag, _)| !own(flag)) {
-            words.extend(value.iter().flat_map(|it| [(*flag).to_owned(), shell_quoted(it)]));
+        let mut request = part.request.clone();
+        request.order = request.order.or(Some(common.order.order));
+        request.seed = common.seed;
+        if !by_uri && request.server.is_none() && request.hosts.is_empty() {
+            request.server = Some(Words::new(&server));
         }
+        let mut words = request.words()?;
+        let workload = words.remove(0);
         words.extend(["--out".to_owned(), format!("out/{}", part.name)]);
-        lines.push(format!("mongodyno run {}", words.join(" ")));
+        let words: Vec<String> = words.iter().map(shell_quoted).collect();
+        lines.push(format!("mongodyno run {workload}.yaml {}", words.join(" ")));
+        workloads.insert(workload);
     }
     for workload in workloads {
-        let text = builtin::text(workload)?;
+        let text = builtin::text(&workload)?;
         std::fs::write(path.join(format!("{workload}.yaml")), text).map_err(failed)?;
     }
     std::fs::write(path.join("study.sh"), lines.join("\n") + "\n").map_err(failed)?;

@@ -1,7 +1,6 @@
 //! The plan of a study for a command line.
 
-use super::run_plan::pairs;
-use crate::cli::{StudyFlags, StudyVerb};
+use crate::cli::{StudyFlags, StudyVerb, pairs};
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use measure::arms::{self, Arm};

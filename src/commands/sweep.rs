@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::joint::finish;
 use super::run::{Place, make, places, shown};
-use super::run_plan::{Sets, drawn_seed, pairs};
-use crate::cli::RunArgs;
+use super::run_plan::drawn_seed;
+use crate::ask::Ask;
 use base::error::{Error, Result};
 use base::paths::new_or_empty;
 use base::say;
@@ -19,48 +19,45 @@ use record::records::Ended;
 use record::servers::Servers;
 use record::sweep::Sweep;
 
-/// One value: its folder's name, its parameters and its places.
+/// One value: its folder's name, its request and its places.
 pub struct SweepPart {
     pub name: String,
-    pub args: RunArgs,
-    pub sets: Sets,
+    pub ask: Ask,
     pub places: Vec<Place>,
     /// The servers that are written down when it begins.
     pub servers: Option<(Servers, PathBuf)>,
 }
 
 /// Makes the experiments of `words`, `threads=1,2,4`.
-pub async fn run(mut args: RunArgs, words: &str, servers: &[String]) -> Result<()> {
+pub async fn run(mut ask: Ask, words: &str, servers: &[String]) -> Result<()> {
     let (sweep, values) = asked(words)?;
-    let parent = args.out.take();
+    let parent = ask.here.out.take();
     let parent =
         parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
-    if args.plan {
+    if ask.here.plan {
         new_or_empty(&parent)?;
     }
-    let sets = pairs(&args.set, "--set")?;
     let mut steps = Vec::new();
     for (it, value) in sweep.values.iter().zip(values) {
         let path = parent.join(&it.folder);
-        let mut args = args.clone();
-        let mut sets = sets.clone();
-        sets.insert(sweep.parameter.clone(), value);
+        let mut ask = ask.clone();
+        ask.request.parameters.insert(sweep.parameter.clone(), value);
         let (places, several) = places(servers, &path);
         if several.is_some() {
             // The same documents and orders on every server.
-            args.seed = Some(args.seed.unwrap_or_else(drawn_seed));
+            ask.request.seed = Some(ask.request.seed.unwrap_or_else(drawn_seed));
         }
         let servers = several.map(|it| (it, path));
-        steps.push(SweepPart { name: it.folder.clone(), args, sets, places, servers });
+        steps.push(SweepPart { name: it.folder.clone(), ask, places, servers });
     }
-    let begin = || if args.plan { Ok(()) } else { sweep.create(&parent) };
+    let begin = || if ask.here.plan { Ok(()) } else { sweep.create(&parent) };
     let made = all(steps, Wanted::Alone, begin).await;
     sweep.discard(&parent);
     let made = made?;
-    if args.plan {
+    if ask.here.plan {
         return Ok(());
     }
-    finish(&args, &parent, made)
+    finish(&ask, &parent, made)
 }
 
 /// Makes them all until one fails or is interrupted. An error before the first begins is returned
@@ -71,13 +68,13 @@ pub async fn all(
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<Result<Folder>>> {
     let (mut begin, mut every) = (Some(begin), Vec::new());
-    for SweepPart { name, args, sets, places, servers } in steps {
+    for SweepPart { name, ask, places, servers } in steps {
         say!("── {name} ──");
         let begin = || {
             begin.take().map_or(Ok(()), |begin| begin())?;
             servers.as_ref().map_or(Ok(()), |(servers, path)| servers.create(path))
         };
-        let made = Box::pin(make(&args, &sets, wanted, places, begin)).await;
+        let made = Box::pin(make(&ask, wanted, places, begin)).await;
         if let Some((servers, path)) = &servers {
             servers.discard(path);
         }
@@ -91,7 +88,7 @@ pub async fn all(
                 is_whole = false;
                 continue;
             };
-            is_whole &= show(folder, args.json)? != Some(Ended::Interrupted);
+            is_whole &= show(folder, ask.here.json)? != Some(Ended::Interrupted);
         }
         every.extend(made);
         if !is_whole {

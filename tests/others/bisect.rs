@@ -85,8 +85,8 @@ fn a_step_is_found_confirmed_and_followed_to_the_last_version() {
     }
     let scan = lab.run(["report", "out/00-scan"]);
     let scan = stdout(&scan);
-    let step = "POSSIBLE CHANGE at 1.5.0, 15 % slower (1.5.0 to 1.7.0 compared with 1.0.0 to 1.4.0; \
-                scan only, p = 0.0";
+    let step = "POSSIBLE CHANGE at 1.5.0, 15 % slower (1.5.0 to 1.7.0 compared with 1.0.0 to \
+                1.4.0; scan only, p = 0.0";
     assert!(flat(&scan).contains(step), "{scan}");
     // A line of versions: in the terminal as bars, on the page as a chart.
     let bar = format!("1.0.0  {}  10,0", "█".repeat(32));

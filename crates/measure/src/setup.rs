@@ -27,7 +27,7 @@ use crate::trial::Ground;
 use adapter::environment::Environment;
 use base::clock::{Epoch, wall};
 use base::error::{Error, Exit, Result};
-use base::secrets::mask_text;
+use base::secrets::{mask_hosts, mask_text};
 use futures_util::future::join_all;
 use record::folder::Folder;
 use record::machine::{self, Reading};
@@ -35,7 +35,7 @@ use record::records::{
     Arm, ClientMemory, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION,
     ServerKind, ServerOptions, Settings, Study, Unavailable,
 };
-use server::uri::{arm_option, with_options};
+use server::uri::with_options;
 use server::{Server, StartOptions, listeners, places};
 use workload::Workload;
 
@@ -55,20 +55,14 @@ pub struct Setup {
     pub path: PathBuf,
     /// None: nothing that is measured needs a server.
     pub server: Option<Reached>,
-    /// Load and faults of an absorber, as its own command line takes them.
-    pub absorber_words: Vec<String>,
-    /// Options for every arm's URI.
-    pub options: BTreeMap<String, String>,
-    pub tap: bool,
+    /// What was asked for.
+    pub request: Request,
     /// Reads the messages of phases with a consumer.
     pub consumer: Option<(String, Environment)>,
     /// None for a plain run.
     pub study: Option<Study>,
     /// The experiment to continue, in the same folder.
     pub resumed: Option<Resumed>,
-    pub link: Option<String>,
-    /// Whether the data of a server of ours outlives it.
-    pub keep_data: bool,
     pub limits: Limits,
     /// Whether a busy machine gets time to become quiet.
     pub waits: bool,
@@ -178,14 +172,14 @@ impl Setup {
         let absorber = server.is_absorber();
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
-        options.keep_data = self.keep_data;
+        options.keep_data = self.request.keep_data;
         let limits = &self.limits.server;
         options.cache_gb = limits.cache_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
         options.connections = limits.connections;
         options.memory_bytes = limits.memory_bytes;
         options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
         if absorber {
-            options.extra_flags.clone_from(&self.absorber_words);
+            options.extra_flags.clone_from(&self.request.absorber);
             let holds = folder.join("holds.bin");
             let _ = std::fs::remove_file(&holds); // of the experiment that goes on
             options.extra_flags.push(format!("--holds={}", holds.display()));
@@ -203,7 +197,7 @@ impl Setup {
         admin: &mut Option<Hosts>,
     ) -> Result<Runner> {
         if let Some(server) = server {
-            hosts::fits(server, &self.workload, self.tap || self.link.is_some())?;
+            hosts::fits(server, &self.workload, self.request.goes_through_the_tap())?;
         }
         let places = match self.server.as_ref().and_then(Reached::uri) {
             Some(uri) => places(uri).await,
@@ -223,7 +217,7 @@ impl Setup {
             sampled = Some(Hosts::counting(server, &database).await?);
         }
         let own = self.workload.plan.uri_options.clone();
-        let options = own.into_iter().chain(self.options.clone()).collect();
+        let options = own.into_iter().chain(self.request.options()?).collect();
         let uris = server.map_or(Vec::new(), Server::uris);
         let mut uris = uris.into_iter().map(|uri| with_options(uri, &options));
         let (uri, others) = (uris.next().unwrap_or_default(), uris.collect::<Vec<_>>());
@@ -269,11 +263,12 @@ impl Setup {
         inputs.sample_bytes = folder.sample_bytes();
         // Preparing takes seconds without an await: here a request to stop is heard.
         tokio::task::yield_now().await;
-        let link = self.link.as_deref().map(|link| link_facts(link, &progress)).transpose()?;
+        let link =
+            self.request.link.as_deref().map(|link| link_facts(link, &progress)).transpose()?;
         let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
         let mut path = None;
-        if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
-            let way = (self.link.as_deref(), self.consumer.is_some());
+        if let Some(server) = server.filter(|_| self.request.goes_through_the_tap()) {
+            let way = (self.request.link.as_deref(), self.consumer.is_some());
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].as_str());
@@ -296,11 +291,8 @@ impl Setup {
         let configurations =
             named.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT)).collect();
         let rounds = self.settings.looks.first_rounds();
-        let request = Request {
-            options: self.options.into_iter().map(known_value).collect(),
-            absorber: self.absorber_words,
-            keep_data: self.keep_data,
-        };
+        let mut request = self.request;
+        mask_hosts(request.parameters.values_mut());
         let new = Experiment {
             schema_version: SCHEMA_VERSION,
             mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
@@ -366,7 +358,7 @@ impl Setup {
         }
         let (id, baseline) = self.environments[0].clone();
         named.insert(1, (format!("{id} ({AA})"), baseline.clone(), AA));
-        if self.tap || self.link.is_some() {
+        if self.request.goes_through_the_tap() {
             // One arm goes past the tap, to show the tap's cost in the result.
             named.push((format!("{id} ({DIRECT})"), baseline, DIRECT));
         }
@@ -469,10 +461,4 @@ async fn path_to(
 ) -> Result<Path> {
     // One port for each arm, and one for the consumer.
     Path::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
-}
-
-/// An option as it may be recorded: only an arm's known values are no secret.
-fn known_value((name, value): (String, String)) -> (String, Option<String>) {
-    let value = arm_option(&name).map(|_| value);
-    (name, value)
 }

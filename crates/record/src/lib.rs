@@ -19,3 +19,4 @@ pub mod servers;
 mod settings;
 pub mod sweep;
 pub mod wire;
+pub mod words;

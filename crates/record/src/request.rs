@@ -1,20 +1,173 @@
-//! The part of `experiment.json` that `resume` reads.
+//! What was asked for: an experiment as data. A command line or a study fills it in,
+//! `experiment.json` keeps it, and `resume` repeats it.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options asked for that stand nowhere else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+use crate::settings::GateUnclear;
+use crate::words::{BroughtAlong, BuiltIn, NoProgram, Nothing, Plain, Words};
+use base::error::Result;
+use stats::order::Order;
+use stats::threshold::Interleave;
+
+/// An experiment that is asked for. What follows from it (seed, versions, rounds, a plan) is in the
+/// other fields of the record.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Request {
-    /// Options of every arm's connection string (`--option`). A value is kept only where an arm may
-    /// set that option as well: others may be secret.
-    pub options: BTreeMap<String, Option<String>>,
-    /// Load and faults of an absorber, as its own command line takes them.
-    pub absorber: Vec<String>,
-    /// Whether the data of a server of ours outlives it.
+    /// Workload: a built-in name or a path.
+    pub workload: Words<BuiltIn>,
+    /// Parameters of the workload that differ from its defaults.
+    pub parameters: BTreeMap<String, String>,
+    /// Phases to run; none: all.
+    pub phases: Vec<String>,
+    /// Drivers, as `-d` takes them; none: every adapter that this machine can run.
+    pub drivers: Vec<Words<NoProgram>>,
+    /// Driver that reads the messages of a broker workload; None: the fastest.
+    pub consumer: Option<Words<NoProgram>>,
+    /// Options of every arm's connection string.
+    pub options: BTreeMap<String, Words<Plain>>,
+    pub quick: bool,
+    /// Rounds, with one look at their end; None: looks at the usual rounds.
+    pub rounds: Option<u32>,
+    /// Longest time of a phase that counts its operations, s.
+    pub max_time_s: Option<f64>,
+    /// Gates, as `--gate` takes them.
+    pub gates: Vec<String>,
+    pub gate_unclear: Option<GateUnclear>,
+    /// How arms share the machine; None: in turns where they fit.
+    pub interleave: Option<Interleave>,
+    /// Order of the arms; None: shuffled.
+    pub order: Option<Order>,
+    /// Seed of all randomness; None: drawn.
+    pub seed: Option<u64>,
+    /// Server to start, as `--server` takes it; None: an embedded one.
+    pub server: Option<Words<BroughtAlong>>,
+    /// Connection string of a running server.
+    pub uri: Option<Words<Nothing>>,
+    /// Addresses of several servers that know nothing of each other.
+    pub hosts: Vec<Words<Nothing>>,
+    pub tap: bool,
+    /// Link between the clients and the server, as `--link` takes it.
+    pub link: Option<String>,
+    /// Whether the data of a server that mongodyno starts outlives it.
     pub keep_data: bool,
+    /// Memory of the processes of each arm, bytes; None: no limit.
+    pub client_memory_bytes: Option<u64>,
+    /// Limits of a mongod that mongodyno starts.
+    pub server_limits: ServerOptions,
+    /// Load and faults of an absorber, as its command line takes them.
+    pub absorber: Vec<String>,
+    /// Whether cores may halt between messages, even where they wake up late.
+    pub no_keep_awake: bool,
+}
+
+impl Request {
+    /// Server to start, as `--server` takes it; an embedded one where none was named.
+    ///
+    /// # Errors
+    /// The command line has to give it again, as in all functions here.
+    pub fn server(&self) -> Result<&str> {
+        self.server.as_ref().map_or(Ok("embedded"), Words::get)
+    }
+
+    /// The same request as words of `mongodyno run`, the workload first.
+    ///
+    /// # Errors
+    /// As [`Request::server`].
+    pub fn words(&self) -> Result<Vec<String>> {
+        let mut words = vec![self.workload.get()?.to_owned()];
+        let mut say = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+        for (name, value) in &self.parameters {
+            say("--set", format!("{name}={value}"));
+        }
+        for driver in self.drivers()? {
+            say("-d", driver);
+        }
+        if let Some(rounds) = self.rounds {
+            say("--rounds", rounds.to_string());
+        }
+        for phase in &self.phases {
+            say("--phase", phase.clone());
+        }
+        for (name, value) in self.options()? {
+            say("--option", format!("{name}={value}"));
+        }
+        for gate in &self.gates {
+            say("--gate", gate.clone());
+        }
+        let consumer = self.consumer.as_ref().map(Words::get).transpose()?;
+        let hosts = self.hosts()?;
+        let server = self.server.as_ref().map(Words::get).transpose()?;
+        let limits = &self.server_limits;
+        let others = [
+            ("--consumer", consumer.map(str::to_owned)),
+            ("--max-time", self.max_time_s.map(|seconds| format!("{seconds}s"))),
+            ("--gate-unclear", self.gate_unclear.map(|it| it.word().to_owned())),
+            ("--interleave", self.interleave.map(|it| it.word().to_owned())),
+            ("--order", self.order.map(|order| order.word().to_owned())),
+            ("--link", self.link.clone()),
+            ("--client-memory", self.client_memory_bytes.map(size)),
+            ("--server-cache", limits.cache_bytes.map(size)),
+            ("--server-connections", limits.connections.map(|it| it.to_string())),
+            ("--server-memory", limits.memory_bytes.map(size)),
+            ("--seed", self.seed.map(|seed| seed.to_string())),
+            ("--hosts", (!hosts.is_empty()).then(|| hosts.join(","))),
+            ("--server", server.map(str::to_owned)),
+        ];
+        for (flag, value) in others {
+            value.into_iter().for_each(|value| say(flag, value));
+        }
+        let flags = [
+            ("--quick", self.quick),
+            ("--tap", self.tap),
+            ("--keep-data", self.keep_data),
+            ("--no-keep-awake", self.no_keep_awake),
+        ];
+        words.extend(flags.into_iter().filter(|it| it.1).map(|it| it.0.to_owned()));
+        words.extend(self.absorber.iter().cloned());
+        Ok(words)
+    }
+
+    /// Whether the clients go through the tap, to be timed or to be slowed down.
+    pub fn goes_through_the_tap(&self) -> bool {
+        self.tap || self.link.is_some()
+    }
+
+    /// # Errors
+    /// As [`Request::server`].
+    pub fn uri(&self) -> Result<Option<&str>> {
+        self.uri.as_ref().map(Words::get).transpose()
+    }
+
+    /// # Errors
+    /// As [`Request::server`].
+    pub fn hosts(&self) -> Result<Vec<String>> {
+        self.hosts.iter().map(|host| host.get().map(str::to_owned)).collect()
+    }
+
+    /// # Errors
+    /// As [`Request::server`].
+    pub fn drivers(&self) -> Result<Vec<String>> {
+        self.drivers.iter().map(|driver| driver.get().map(str::to_owned)).collect()
+    }
+
+    /// # Errors
+    /// As [`Request::server`].
+    pub fn options(&self) -> Result<BTreeMap<String, String>> {
+        let pair =
+            |(name, value): (&String, &Words<Plain>)| Ok((name.clone(), value.get()?.to_owned()));
+        self.options.iter().map(pair).collect()
+    }
+}
+
+/// `256MiB`, as flags take it: in the largest unit of which it is a multiple.
+fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(bits, _)| bytes.is_multiple_of(1 << bits));
+    unit.map_or_else(|| format!("{bytes}B"), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }
 
 /// Limits of a mongod that mongodyno starts; None: its usual ones.

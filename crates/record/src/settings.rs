@@ -48,6 +48,16 @@ pub enum GateUnclear {
     Pass,
 }
 
+impl GateUnclear {
+    /// As `--gate-unclear` takes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Pass => "pass",
+        }
+    }
+}
+
 /// How the arms of a round share the machine in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseInterleave {

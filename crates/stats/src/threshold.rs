@@ -16,6 +16,16 @@ pub enum Interleave {
     Runs,
 }
 
+impl Interleave {
+    /// As `--interleave` takes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Turns => "turns",
+            Self::Runs => "runs",
+        }
+    }
+}
+
 /// Which way a metric gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

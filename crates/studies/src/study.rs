@@ -8,6 +8,8 @@ use crate::definition::{Arm, Asked, Definition};
 use base::error::{Error, Result};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
+use record::request::Request;
+use record::words::Words;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::Schema;
@@ -59,7 +61,7 @@ pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Plan> {
     match study.plan(asked)? {
         Plan::Parts(parts) => {
             let parts = chosen(parts, asked)?;
-            let known = parts.iter().flat_map(|it| builtin::parameters(&it.words[0]));
+            let known = parts.iter().flat_map(|part| part.parameters());
             let known: BTreeSet<String> = known.collect();
             if let Some(name) = asked.sets.keys().find(|name| !known.contains(*name)) {
                 return Err(Error::usage(
@@ -119,12 +121,12 @@ impl Plan {
 }
 
 /// A part of a study: an experiment that `run` could make as well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// Its folder within the study's.
     pub name: String,
-    /// The command line of `run`, a built-in workload first, without `--out` and `--seed`.
-    pub words: Vec<String>,
+    /// Of a built-in workload, without a seed.
+    pub request: Request,
     /// With an A/A arm and verdicts. Without, it is a table of figures and has all its rounds.
     pub compares: bool,
     /// Why it may be missing, on a machine that lacks a program; None: the study fails then.
@@ -143,24 +145,29 @@ impl Part {
         asked: &Asked,
     ) -> Self {
         let known = builtin::parameters(workload);
-        let mut sets: BTreeMap<&str, String> = own.into_iter().collect();
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let mut parameters: BTreeMap<String, String> = own.collect();
         let theirs = asked.sets.iter().filter(|(name, _)| known.contains(name));
-        sets.extend(theirs.map(|(name, value)| (name.as_str(), value.clone())));
-        let part = Self {
-            name: name.to_owned(),
-            words: vec![workload.to_owned()],
-            compares: false,
-            needs: None,
+        parameters.extend(theirs.map(|(name, value)| (name.clone(), value.clone())));
+        let request = Request {
+            workload: Words::new(workload),
+            parameters,
+            drivers: drivers.iter().map(Words::new).collect(),
+            rounds: Some(rounds),
+            ..Request::default()
         };
-        part.with(sets.iter().flat_map(|(name, it)| ["--set".to_owned(), format!("{name}={it}")]))
-            .with(drivers.iter().flat_map(|it| ["-d", it]))
-            .with(["--rounds", &rounds.to_string()])
+        Self { name: name.to_owned(), request, compares: false, needs: None }
     }
 
-    /// With further words of its command line.
-    pub(crate) fn with(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.words.extend(words.into_iter().map(Into::into));
+    /// With changes to its request.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Request)) -> Self {
+        change(&mut self.request);
         self
+    }
+
+    /// Parameters of its workload.
+    fn parameters(&self) -> Vec<String> {
+        builtin::parameters(self.request.workload.given().expect("it is built in"))
     }
 }
 
@@ -259,6 +266,12 @@ fn shared_options(names: &[&str]) -> Option<String> {
     let shared: String = each.filter(|it| names.iter().all(|name| has(name, it))).collect();
     let beside = names.len() > 1 && names.iter().all(|name| has(name, &shared));
     (beside && !shared.is_empty()).then_some(shared)
+}
+
+/// The request of a part as a command line.
+#[cfg(test)]
+pub(crate) fn words(part: &Part) -> String {
+    part.request.words().expect("a study names nothing that has to be given again").join(" ")
 }
 
 #[cfg(test)]

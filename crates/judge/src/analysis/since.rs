@@ -143,8 +143,8 @@ impl SinceRow {
 }
 
 /// `POSSIBLE CHANGE at 4.0.2, 5 % faster (4.0.2 to 4.6.1 compared with 3.12.3 to 3.13.0; scan only,
-/// p = 0.0001); …`. The size is that between two stretches of versions, not between two versions, so
-/// the sentence names them. Only a slower one can be mended.
+/// p = 0.0001); …`. The size is that between two stretches of versions, not between two versions,
+/// so the sentence names them. Only a slower one can be mended.
 fn change(
     split: &Split,
     versions: &[&Arm],

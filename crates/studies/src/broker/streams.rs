@@ -5,6 +5,7 @@ use super::CONSUMER;
 use crate::definition::{Asked, Definition};
 use crate::study::Part;
 use base::error::Result;
+use record::words::Words;
 
 pub const NAME: &str = "streams";
 
@@ -23,11 +24,11 @@ pub fn part(asked: &Asked, own: Option<(&str, String)>) -> Result<Part> {
     let (drivers, rounds) = (definition.drivers(asked), definition.rounds(asked, messages));
     let mut part = Part::new(NAME, &definition.workload, own, &drivers, rounds, asked);
     if let Some(consumer) = asked.flags.get(CONSUMER) {
-        part = part.with(["--consumer", consumer]);
+        part.request.consumer = Some(Words::new(consumer));
     }
     // A server that the user names is taken as it is.
     if asked.server.is_none() && !asked.by_uri {
-        part = part.with(["--server", &definition.server]);
+        part.request.server = Some(Words::new(definition.server));
     }
     Ok(part)
 }
@@ -44,7 +45,7 @@ mod tests {
         let asked = Asked { parts: vec![NAME.to_owned()], ..asked };
         let Plan::Parts(parts) = planned(&BrokerStudy, &asked).expect("a plan") else { panic!() };
         assert_eq!(parts.len(), 1);
-        parts[0].words.join(" ")
+        parts[0].request.words().expect("words").join(" ")
     }
 
     #[test]

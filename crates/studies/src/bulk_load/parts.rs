@@ -4,6 +4,9 @@ use super::HOSTS;
 use crate::definition::{Asked, Definition};
 use crate::study::Part;
 use base::error::Result;
+use record::request::Request;
+use record::words::Words;
+use stats::threshold::Interleave;
 use workload::builtin;
 
 /// Documents that a driver can be given at once.
@@ -86,9 +89,9 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     let ours = asked.server.clone().unwrap_or_else(|| definition.server.clone());
     // A server by connection string is one: ours stand in for several.
     let ours = if asked.by_uri { definition.server.clone() } else { ours };
-    let hosts = match asked.flags.get(HOSTS) {
-        Some(hosts) => ["--hosts".to_owned(), hosts.clone()],
-        None => ["--server".to_owned(), format!("{ours}:hosts={SERVERS}")],
+    let hosts = |request: &mut Request| match asked.flags.get(HOSTS) {
+        Some(hosts) => request.hosts = hosts.split(',').map(Words::new).collect(),
+        None => request.server = Some(Words::new(format!("{ours}:hosts={SERVERS}"))),
     };
     let set = format!("{ours}:replset={MEMBERS}");
     let star = Star {
@@ -129,20 +132,22 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         if !asked.by_uri {
             // Embedded servers come without a mongos.
             let mongod = if ours.starts_with("embedded") { "mongod" } else { &ours };
-            part = part.with(["--server", &format!("{mongod}:shards={SERVERS}")]);
+            part.request.server = Some(Words::new(format!("{mongod}:shards={SERVERS}")));
         }
         part.needs = Some("it takes a mongos in front of shards".to_owned());
         parts.push(part);
-        parts.push(star.part(BY_MEMBERS, "bulk-load", of_set).with(["--server", &set]));
+        let of_set = star.part(BY_MEMBERS, "bulk-load", of_set);
+        parts.push(of_set.with(|request| request.server = Some(Words::new(set))));
     }
     // A small load outgrows nothing.
     if documents >= OUTGROWN && !asked.by_uri && !ours.starts_with("absorber") {
-        let (cache, memory) = (format!("{CACHE_MIB}MiB"), format!("{MEMORY_MIB}MiB"));
         let part = |name| {
             let phases = ["data_over_cache", "index_over_cache"].map(str::to_owned);
-            star.part(name, "bulk-cache", phases).with(["--server-cache", &cache])
+            star.part(name, "bulk-cache", phases)
+                .with(|request| request.server_limits.cache_bytes = Some(CACHE_MIB << 20))
         };
-        let mut over_memory = part(OVER_MEMORY).with(["--server-memory", &memory]);
+        let mut over_memory = part(OVER_MEMORY)
+            .with(|request| request.server_limits.memory_bytes = Some(MEMORY_MIB << 20));
         let held = "without a limit of memory the operating system's cache held it";
         over_memory.needs = Some(held.to_owned());
         parts.extend([part(OVER_CACHE), over_memory]);
@@ -164,9 +169,10 @@ impl Star<'_> {
         let known = builtin::parameters(workload);
         let own = self.own.iter().filter(|(name, _)| known.iter().any(|it| it == name));
         let own = own.map(|(name, value)| (*name, value.to_string()));
-        Part::new(name, workload, own, &self.drivers, self.rounds, self.asked)
-            .with(phases.into_iter().flat_map(|it| ["--phase".to_owned(), it]))
-            // A load pauses for nobody: its tenths are told apart by the clock.
-            .with(["--interleave", "runs"])
+        Part::new(name, workload, own, &self.drivers, self.rounds, self.asked).with(|request| {
+            request.phases = phases.into_iter().collect();
+            // A load does not pause: its tenths are told apart by the clock.
+            request.interleave = Some(Interleave::Runs);
+        })
     }
 }

@@ -9,6 +9,7 @@ use super::types::Load;
 use super::*;
 use crate::evidence::{Evidence, Shown};
 use crate::study::planned;
+use crate::study::words;
 use record::records::ServerSample;
 use record::samples::Sample;
 use stats::descriptive::over_rounds;
@@ -177,7 +178,7 @@ fn counts_grow_tenfold_to_those_of_the_scale() {
     let counts = |scale: f64| {
         let asked = Asked { scale: Some(scale), ..Asked::default() };
         let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
-        parts.into_iter().find(|it| it.name == BY_COUNT).map(|it| it.words.join(" "))
+        parts.into_iter().find(|it| it.name == BY_COUNT).map(|it| words(&it))
     };
     assert_eq!(counts(0.0005), None, "a small load has no smaller one");
     let usual = counts(0.01).expect("a part");
@@ -334,7 +335,7 @@ fn a_batch_larger_than_the_load_is_left_out() {
     let parts = |scale: f64| {
         let asked = Asked { scale: Some(scale), ..Asked::default() };
         let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
-        parts[0].words.join(" ")
+        words(&parts[0])
     };
     assert!(!parts(0.001).contains("--phase batch_10000 "));
     assert!(parts(0.1).contains("--phase batch_100000 "));
@@ -351,9 +352,13 @@ fn a_set_reaches_every_part_whose_workload_has_it() {
     };
     let Ok(Plan::Parts(parts)) = plan(&[("documents", "77"), ("few", "5")]) else { panic!() };
     for part in parts {
-        let words = part.words.join(" ");
-        assert!(words.contains(" documents=77 ") && !words.contains("ments=52000"), "{words}");
-        assert_eq!(words.contains(" few=5 "), part.words[0] == "bulk-load", "{words}");
+        let said = words(&part);
+        assert!(said.contains(" documents=77 ") && !said.contains("ments=52000"), "{said}");
+        assert_eq!(
+            said.contains(" few=5 "),
+            part.request.workload.given() == Some("bulk-load"),
+            "{said}"
+        );
     }
     assert!(plan(&[("fewer", "5")]).is_err(), "no part has it");
 }
@@ -464,7 +469,7 @@ fn a_mongos_is_our_own_or_the_one_that_is_named() {
         let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
         let part = parts.into_iter().find(|it| it.name == BY_SHARDS)?;
         assert!(part.needs.is_some(), "a machine may have no mongos");
-        Some(part.words.join(" "))
+        Some(words(&part))
     };
     let ends = |words: Option<String>, end: &str| words.expect("a part").ends_with(end);
     assert!(ends(shards(None, false), "--server mongod:shards=4"));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::{Asked, Definition};
 use crate::study::Part;
+use stats::threshold::Interleave;
 
 /// Millions of documents at scale 1.
 const SIZES: [u32; 5] = [1, 2, 4, 8, 10];
@@ -122,12 +123,11 @@ pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> V
         own.push(("documents", documents.to_string()));
         own.push(("tenth", (documents / 10).to_string()));
         // As the original did; one-way writes could not take turns anyway.
-        let part = Part::new(&cell.name(), workload, own, &drivers, rounds, asked)
-            .with(["--interleave", "runs"]);
-        match cell.series {
-            Series::Remote | Series::RemoteAcknowledged => part.with(["--link", LINK]),
-            _ => part,
-        }
+        let is_remote = matches!(cell.series, Series::Remote | Series::RemoteAcknowledged);
+        Part::new(&cell.name(), workload, own, &drivers, rounds, asked).with(|request| {
+            request.interleave = Some(Interleave::Runs);
+            request.link = is_remote.then(|| LINK.to_owned());
+        })
     };
     all(asked.quick).into_iter().map(part).collect()
 }

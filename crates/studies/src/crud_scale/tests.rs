@@ -1,5 +1,7 @@
 //! The study on made-up rounds.
 
+use crate::study::words;
+use record::request::Request;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -21,12 +23,9 @@ fn planned() -> &'static [(Cell, Part, workload::plan::Plan)] {
     static PLANNED: OnceLock<Vec<(Cell, Part, workload::plan::Plan)>> = OnceLock::new();
     PLANNED.get_or_init(|| {
         let of = |(cell, part): (Cell, Part)| {
-            let sets = part.words.windows(2).filter(|it| it[0] == "--set");
-            let sets: BTreeMap<String, String> = sets
-                .map(|it| it[1].split_once('=').expect("a pair"))
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect();
-            let workload = builtin::open(&part.words[0], &sets, 1).expect("a workload");
+            let Request { workload, parameters, .. } = &part.request;
+            let workload = workload.get().expect("it is built in");
+            let workload = builtin::open(workload, parameters, 1).expect("a workload");
             (cell, part, workload.plan)
         };
         cells::all(false).into_iter().zip(parts(0.001)).map(of).collect()
@@ -247,19 +246,19 @@ fn every_format_has_the_figures_of_2010_beside_ours() {
 #[test]
 fn parts_are_a_star_of_the_original_s_sizes() {
     let parts = parts(1.0);
-    let words = |name: &str| {
+    let of = |name: &str| {
         let part = parts.iter().find(|it| it.name == name).expect(name);
         assert!(!part.compares);
-        part.words.join(" ")
+        words(part)
     };
-    let largest = words("one-way-10m");
+    let largest = of("one-way-10m");
     for word in ["documents=10000000", "tenth=1000000", "searches=1000", "w=0", "threads=1"] {
         assert!(largest.contains(word), "{word}: {largest}");
     }
-    assert!(words("remote-1m").contains("--link lan-100mbit"));
-    assert!(words("threads-10").contains("documents=1000000 "));
-    assert!(words("threads-one-way-10").contains("--set threads=10 --set w=0"));
-    assert!(words("unwaited-1m").contains("documents=230000"), "a schedule holds no more");
+    assert!(of("remote-1m").contains("--link lan-100mbit"));
+    assert!(of("threads-10").contains("documents=1000000 "));
+    assert!(of("threads-one-way-10").contains("--set threads=10 --set w=0"));
+    assert!(of("unwaited-1m").contains("documents=230000"), "a schedule holds no more");
 }
 
 #[test]
@@ -269,11 +268,9 @@ fn a_parameter_goes_to_the_parts_that_have_it() {
     else {
         panic!("a study of parts")
     };
-    let with = parts.iter().filter(|it| it.words.iter().any(|word| word == "searches=7"));
-    let without: Vec<&str> = parts
-        .iter()
-        .filter(|it| !it.words.iter().any(|word| word.starts_with("searches=")))
-        .map(|it| it.name.as_str())
-        .collect();
+    let searches = |part: &Part| part.request.parameters.get("searches").cloned();
+    let with = parts.iter().filter(|part| searches(part).as_deref() == Some("7"));
+    let without: Vec<&str> =
+        parts.iter().filter(|part| searches(part).is_none()).map(|it| it.name.as_str()).collect();
     assert_eq!((with.count(), without), (24, vec!["unwaited-1m"]));
 }

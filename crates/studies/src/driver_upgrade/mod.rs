@@ -17,11 +17,13 @@ use crate::definition::{Asked, Definition};
 use crate::evidence::Evidence;
 use crate::study::{Flag, Outcome, Part, Plan, Study};
 use base::error::{Error, Result};
+use record::request::Request;
 use report::drawing::Drawing;
 use report::history;
 use report::study::View;
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
+use stats::order::Order;
 use workload::builtin;
 
 /// Phases.
@@ -73,32 +75,33 @@ impl Study for DriverUpgradeStudy {
         let rounds = asked.rounds.or(definition.rounds).expect("its definition has them");
         let arms = definition.drivers(asked);
         let warmup = asked.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
-        let part = |name: &str, workload: &str, arms: &[String], more: &[&str], compares: bool| {
+        let part = |name: &str, workload: &str, arms: &[String], phases: &[&str]| {
             let fewer = operations.min(UNWAITED_MAX / threads * threads);
             let own = [("operations", operations.to_string()), (UNWAITED, fewer.to_string())];
             let known = builtin::parameters(workload);
             let own = own.into_iter().filter(|(name, _)| known.iter().any(|it| it == name));
             let own = own.chain(warmup.clone());
-            let part = Part::new(name, workload, own, arms, rounds, asked).with(more.to_vec());
-            Part { compares, ..part }
+            let phases = phases.iter().map(|phase| (*phase).to_owned()).collect();
+            Part::new(name, workload, own, arms, rounds, asked)
+                .with(|request| request.phases = phases)
         };
         let ends = ends(&arms);
-        let usual = |name: &str, arms: &[String], more: &[&str], compares: bool| {
-            let words = [&["--phase", CREATE, "--phase", READ], more].concat();
-            part(name, "driver-upgrade", arms, &words, compares)
-        };
+        let usual =
+            |name: &str, arms: &[String]| part(name, "driver-upgrade", arms, &[CREATE, READ]);
+        let order = |order: Order| move |request: &mut Request| request.order = Some(order);
         // Fewer than the threads: some have to wait.
-        let connections = (threads * 6 / 10).max(CONNECTIONS_MIN).to_string();
+        let connections = (threads * 6 / 10).max(CONNECTIONS_MIN) as u32;
         // The last of the ten builds has both ways to call it.
         let both_apis = asked.drivers.is_empty();
         let mut parts = vec![
-            usual(VERSIONS, &arms, &[], true),
-            usual(CONCERN, &by_concern(&ends, both_apis), &[], false),
-            usual(REVERSE, &ends, &["--order", "reverse"], false),
-            part(GROWING, "growing", &ends, &["--order", "given"], false),
-            usual(CONNECTIONS, &ends, &["--server-connections", &connections], false),
-            usual(WIRE, &ends, &["--tap"], true),
-            part(UNWAITED, "driver-upgrade", &ends, &["--phase", UNWAITED], false),
+            Part { compares: true, ..usual(VERSIONS, &arms) },
+            usual(CONCERN, &by_concern(&ends, both_apis)),
+            usual(REVERSE, &ends).with(order(Order::Reverse)),
+            part(GROWING, "growing", &ends, &[]).with(order(Order::Given)),
+            usual(CONNECTIONS, &ends)
+                .with(|request| request.server_limits.connections = Some(connections)),
+            Part { compares: true, ..usual(WIRE, &ends).with(|request| request.tap = true) },
+            part(UNWAITED, "driver-upgrade", &ends, &[UNWAITED]),
         ];
         // Only a mongod that we start is told to accept few.
         let absorber = asked.server.as_deref().is_some_and(|it| it.starts_with("absorber"));

@@ -6,6 +6,7 @@ use super::types::{Correlation, Ratio, UpgradeAnalysis};
 use super::*;
 use crate::evidence::Evidence;
 use crate::evidence::Shown;
+use crate::study::words;
 use record::records::ClientSample;
 use serde_json::{from_value, json};
 use stats::descriptive::{Interval, OverRounds};
@@ -26,7 +27,7 @@ fn drivers(names: &[&str]) -> Vec<String> {
 fn parts_have_every_version_or_the_ends_of_each_line() {
     let asked = Asked { drivers: drivers(&["a@1", "a@2", "a@3", "b@7"]), ..Asked::default() };
     let parts = parts(&asked);
-    let arms = |part: &Part| part.words.iter().filter(|it| it.contains('@')).cloned().collect();
+    let arms = |part: &Part| part.request.drivers().expect("drivers");
     let of: Vec<Vec<String>> = parts.iter().map(arms).collect();
     let (every, ends) = (vec!["a@1", "a@2", "a@3", "b@7"], vec!["a@1", "a@3", "b@7"]);
     let ends = || ends.clone();
@@ -48,15 +49,14 @@ fn one_thing_differs_between_two_arms_of_a_factor() {
         format!("{newest}/runtime=mono/from=folder/api=client/w=1"),
     ];
     let all: Vec<String> = arms.iter().map(|arm| format!("-d csharp@{arm}")).collect();
-    assert!(concern.words.join(" ").contains(&all.join(" ")), "{concern:?}");
+    assert!(words(concern).contains(&all.join(" ")), "{concern:?}");
 }
 
 #[test]
 fn a_users_parameter_wins_over_the_quick_one() {
     let sets = BTreeMap::from([("warmup".to_owned(), "2".to_owned())]);
     let parts = parts(&Asked { quick: true, sets, ..Asked::default() });
-    let warmups = parts[0].words.iter().filter(|it| it.starts_with("warmup="));
-    assert_eq!(warmups.collect::<Vec<_>>(), ["warmup=2"]);
+    assert_eq!(parts[0].request.parameters["warmup"], "2");
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn fewer_connections_than_threads_are_accepted() {
         let sets = BTreeMap::from([("threads".to_owned(), threads.to_owned())]);
         let parts = parts(&Asked { sets, ..Asked::default() });
         let part = parts.into_iter().find(|it| it.name == CONNECTIONS).expect("a part");
-        part.words.last().cloned().expect("words")
+        part.request.server_limits.connections.expect("a limit")
     };
-    assert_eq!(["100", "500", "8"].map(limit), ["60", "300", "30"]);
+    assert_eq!(["100", "500", "8"].map(limit), [60, 300, 30]);
     let theirs = parts(&Asked { by_uri: true, ..Asked::default() });
     assert!(theirs.iter().all(|it| it.name != CONNECTIONS), "their server has its own limit");
 }
@@ -75,13 +75,13 @@ fn fewer_connections_than_threads_are_accepted() {
 #[test]
 fn each_thread_or_all_together() {
     let each = Asked { scale: Some(1.0), ..Asked::default() };
-    assert!(parts(&each)[0].words.contains(&"operations=1000000".to_owned()));
+    assert_eq!(parts(&each)[0].request.parameters["operations"], "1000000");
     let total = |total: &str, scale| {
         let flags = BTreeMap::from([(TOTAL, total.to_owned())]);
         DriverUpgradeStudy.plan(&Asked { scale, flags, ..Asked::default() })
     };
     let Plan::Parts(all) = total("10000", None).expect("a plan") else { unreachable!() };
-    assert!(all[0].words.contains(&"operations=10000".to_owned()));
+    assert_eq!(all[0].request.parameters["operations"], "10000");
     for (nonsense, scale, hint) in [
         ("many", None, "write --total 10000"),
         ("150", None, "give a multiple of 100, such as --total 200"),
@@ -94,10 +94,8 @@ fn each_thread_or_all_together() {
 #[test]
 fn the_originals_size_makes_a_workload_in_every_part() {
     for part in parts(&Asked { scale: Some(1.0), ..Asked::default() }) {
-        let sets = part.words.windows(2).filter(|it| it[0] == "--set");
-        let sets = sets.map(|it| it[1].split_once('=').expect("a parameter"));
-        let sets = sets.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        builtin::open(&part.words[0], &sets, 1).expect(&part.name);
+        let workload = part.request.workload.get().expect("it is built in");
+        builtin::open(workload, &part.request.parameters, 1).expect(&part.name);
     }
 }
 

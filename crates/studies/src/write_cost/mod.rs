@@ -20,10 +20,12 @@ use crate::definition::{Asked, Definition};
 use crate::study::{Flag, Outcome, Part, Plan, Study};
 use base::error::{Error, Result};
 use base::units::parse_bytes;
+use record::request::Request;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
+use stats::threshold::Interleave;
 
 /// Small documents for each large one: 1,000,000 and 25,000.
 const SMALL_PER_LARGE: u64 = 40;
@@ -127,7 +129,10 @@ fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Part>
     let by_size = set("documents", (large / 2).clamp(100, 1_000));
     let stored = [set("small_documents", small), set("documents", large.min(STORED_LARGE_MAX))];
     // One client at a time: the memory of all of them may be more than the machine's.
-    let alone = ["--client-memory", memory, "--interleave", "runs"];
+    let alone = |request: &mut Request| {
+        request.client_memory_bytes = Some(memory_bytes);
+        request.interleave = Some(Interleave::Runs);
+    };
     Ok(vec![
         documents("small", small),
         documents("large", large),

@@ -251,7 +251,7 @@ fn scale_one_is_the_original_and_settings_go_where_they_belong() {
     };
     let has = |parts: &[crate::study::Part], part: &str, word: &str| {
         let part = parts.iter().find(|it| it.name == part).expect(part);
-        part.words.iter().any(|it| it == word)
+        part.request.words().expect("words").iter().any(|it| it == word)
     };
     let plain = parts(&Asked { scale: Some(1.0), ..Asked::default() });
     assert!(has(&plain, "small", "documents=1000000") && has(&plain, "large", "documents=25000"));

@@ -1,0 +1,32 @@
+//! A request, and how this invocation carries it out.
+
+use std::path::PathBuf;
+
+use record::request::Request;
+
+/// An experiment that is asked for here and now.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    pub request: Request,
+    pub here: Here,
+}
+
+/// What concerns this invocation alone: a record keeps none of it.
+#[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
+pub struct Here {
+    /// `--sweep`.
+    pub sweep: Option<String>,
+    /// Experiment folder.
+    pub out: Option<PathBuf>,
+    /// Folder of further adapters.
+    pub adapters_dir: Option<PathBuf>,
+    /// Whether no registry is asked and nothing installed.
+    pub offline: bool,
+    /// Whether a busy machine gets no time to become quiet.
+    pub no_wait: bool,
+    /// Whether the plan is shown and nothing else done.
+    pub plan: bool,
+    /// Whether the result is printed as JSON.
+    pub json: bool,
+}
