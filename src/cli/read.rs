@@ -34,7 +34,7 @@ impl Cli {
         for word in &own {
             learn(word);
             let is_plain = !before.starts_with('-') && !word.starts_with('-');
-            if !is_driver(before, word) && !(of_drivers && is_plain) {
+            if !(is_driver(before, word) || of_drivers && is_plain) {
                 keep_hosts(word);
             }
             before = word;

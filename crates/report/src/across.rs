@@ -14,6 +14,7 @@ const BY_ROUNDS: &str = "Rounds alternate between servers, and no round holds tw
     driver against itself scatters as whole runs do.";
 
 /// One figure of an arm between two servers.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Found<'a> {
     title: String,
     pub from: &'a str,

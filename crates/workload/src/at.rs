@@ -34,7 +34,7 @@ impl Location {
     }
 }
 
-impl<'de, E: Error> IntoDeserializer<'de, E> for Location {
+impl<E: Error> IntoDeserializer<'_, E> for Location {
     type Deserializer = SeqDeserializer<IntoIter<usize, 2>, E>;
 
     fn into_deserializer(self) -> Self::Deserializer {
