@@ -30,9 +30,9 @@ use record::folder::utf8;
 use record::parts::StudyRequest;
 use record::records::{Ended, Experiment, ServerKind};
 use record::request::Request;
-use record::words::{Plain, Words};
 use record::servers::{Made, Servers};
 use record::sweep::Sweep;
+use record::words::{Plain, Words};
 use server::uri::arm_option;
 use server::{ServerChoice, server_again};
 
@@ -193,7 +193,8 @@ fn places_again(
         // One server may have refused a driver that another one takes.
         if again
             .as_ref()
-            .is_none_or(|it: &Ask| it.request.drivers.len() < asked.request.drivers.len()) {
+            .is_none_or(|it: &Ask| it.request.drivers.len() < asked.request.drivers.len())
+        {
             again = Some(asked);
         }
     }

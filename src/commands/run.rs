@@ -28,8 +28,8 @@ use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
 use record::records::{Ended, Study};
 use record::request::Request;
-use record::words::Words;
 use record::servers::{Part, Servers};
+use record::words::Words;
 use report::{Report, html, terminal};
 use server::{ServerChoice, mask_uri};
 

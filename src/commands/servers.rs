@@ -51,7 +51,8 @@ pub async fn run(args: RunArgs) -> Result<()> {
         return sweep::run(ask, &words, &servers).await;
     }
     if servers.len() == 1 {
-        return run::run(ask).await;
+        // On the heap: this future holds the whole experiment.
+        return Box::pin(run::run(ask)).await;
     }
     // The same documents and orders everywhere.
     ask.request.seed = Some(ask.request.seed.unwrap_or_else(drawn_seed));

@@ -136,21 +136,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
-    let request = Request {
-        workload: Words::new(study.definition().workload),
-        parameters: plan.workload.plan.parameters.clone(),
-        drivers: named.into_iter().map(Words::new).collect(),
-        consumer: plan.consumer.map(Words::new),
-        quick: plan.quick,
-        rounds: Some(rounds),
-        order: Some(settings.order),
-        seed: Some(seed),
-        server: args.server.clone().map(Words::new),
-        uri: args.at.uri.clone().map(Words::new),
-        tap: plan.tap,
-        no_keep_awake: args.machine.no_keep_awake,
-        ..Request::default()
-    };
+    let request = request(verb, &plan, named, &settings);
     let setup = Setup {
         workload: plan.workload,
         settings,
@@ -173,6 +159,25 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json)
+}
+
+fn request(verb: &StudyVerb, plan: &One, drivers: Vec<String>, settings: &Settings) -> Request {
+    let args = &verb.common;
+    Request {
+        workload: Words::new(verb.study.definition().workload),
+        parameters: plan.workload.plan.parameters.clone(),
+        drivers: drivers.into_iter().map(Words::new).collect(),
+        consumer: plan.consumer.as_ref().map(Words::new),
+        quick: plan.quick,
+        rounds: Some(settings.looks.first_rounds()),
+        order: Some(settings.order),
+        seed: Some(settings.seed),
+        server: args.server.as_ref().map(Words::new),
+        uri: args.at.uri.as_ref().map(Words::new),
+        tap: plan.tap,
+        no_keep_awake: args.machine.no_keep_awake,
+        ..Request::default()
+    }
 }
 
 /// The time of an arm's round, in the phases that it takes part in.

@@ -16,6 +16,7 @@ use stats::threshold::Interleave;
 /// other fields of the record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "they are flags")]
 pub struct Request {
     /// Workload: a built-in name or a path.
     pub workload: Words<BuiltIn>,
@@ -118,7 +119,9 @@ impl Request {
             ("--server", server.map(str::to_owned)),
         ];
         for (flag, value) in others {
-            value.into_iter().for_each(|value| say(flag, value));
+            if let Some(value) = value {
+                say(flag, value);
+            }
         }
         let flags = [
             ("--quick", self.quick),

@@ -1,7 +1,7 @@
 //! Words of a command line that a folder may not give: programs, files, addresses, secrets.
 //!
-//! Experiment folders are handed on. Rejected: checking a folder's values where they are used, since
-//! a use that forgets the check runs somebody else's program (decision 0045).
+//! Experiment folders are handed on. Rejected: checking a folder's values where they are used,
+//! since a use that forgets the check runs somebody else's program (decision 0045).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ pub trait FromFolder {
 /// written as what they were called, and read as missing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Words<P> {
-    words: Option<String>,
+    given: Option<String>,
     /// For the message that asks for them again.
     called: String,
     secret: bool,
@@ -34,7 +34,7 @@ impl<P: FromFolder> Words<P> {
     pub fn new(words: impl Into<String>) -> Self {
         let words = words.into();
         let called = mask_text(&words);
-        Self { words: Some(words), called, secret: false, permission: PhantomData }
+        Self { given: Some(words), called, secret: false, permission: PhantomData }
     }
 
     /// Words that no folder keeps.
@@ -43,7 +43,7 @@ impl<P: FromFolder> Words<P> {
     }
 
     fn missing(called: String) -> Self {
-        Self { words: None, called, secret: false, permission: PhantomData }
+        Self { given: None, called, secret: false, permission: PhantomData }
     }
 
     /// # Errors
@@ -56,7 +56,7 @@ impl<P: FromFolder> Words<P> {
 
     /// The words; None where a folder may not give them.
     pub fn given(&self) -> Option<&str> {
-        self.words.as_deref()
+        self.given.as_deref()
     }
 
     pub fn called(&self) -> &str {
@@ -89,7 +89,7 @@ enum Written {
 
 impl<P: FromFolder> Serialize for Words<P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let kept = self.words.as_ref().filter(|words| !self.secret && P::may_give(words));
+        let kept = self.given.as_ref().filter(|words| !self.secret && P::may_give(words));
         let again = || Written::Again { again: self.called.clone() };
         kept.map_or_else(again, |words| Written::Words(words.clone())).serialize(serializer)
     }

@@ -61,7 +61,7 @@ pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Plan> {
     match study.plan(asked)? {
         Plan::Parts(parts) => {
             let parts = chosen(parts, asked)?;
-            let known = parts.iter().flat_map(|part| part.parameters());
+            let known = parts.iter().flat_map(Part::parameters);
             let known: BTreeSet<String> = known.collect();
             if let Some(name) = asked.sets.keys().find(|name| !known.contains(*name)) {
                 return Err(Error::usage(
