@@ -11,6 +11,7 @@ use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
 use base::words::shell_quoted;
+use figures::counted;
 use judge::analysis::types::{Analysis, Objective};
 use measure::arms;
 use measure::install::{self, How, Installed, Wanted, install_all};
@@ -259,13 +260,14 @@ pub async fn make(
     let consumer = first.or(installed.consumer(&manifests, &workload.plan)).await??;
     let Installed { arms: environments, words, .. } = installed;
     say!(
-        "about {} to the first look ({rounds} rounds{}, {} arms{}{}, {} phases)",
+        "about {} to the first look ({}{}, {}{}{}, {})",
         duration(until_look * places.len() as u32),
+        counted(rounds, "round"),
         if places.len() > 1 { " on each server" } else { "" },
-        environments.len() + twins,
+        counted((environments.len() + twins) as u64, "arm"),
         if judged { " with the A/A arm" } else { "" },
         if twins > 1 { " and the direct one" } else { "" },
-        workload.plan.phases.len()
+        counted(workload.plan.phases.len() as u64, "phase")
     );
     if let Some(blocks) = &settings.blocks {
         say!("blocks: {}", blocks.words());

@@ -17,6 +17,7 @@ use crate::commands::study_plan::{planned, runnable, taking_part, unknown};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
+use figures::counted;
 use measure::arms::{self, Arm};
 use measure::install::{self, How, Installed, Wanted, install_all};
 use measure::progress::duration;
@@ -110,9 +111,12 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         return Err(refused("it", until_look, budget));
     }
     let about = |arms: usize| {
-        let (time, phases) = (duration(until_look), plan.workload.plan.phases.len());
+        let time = duration(until_look);
+        let [arms, phases] = [(arms, "arm"), (plan.workload.plan.phases.len(), "phase")]
+            .map(|(count, thing)| counted(count as u64, thing));
+        let rounds = counted(rounds, "round");
         let tapped = if plan.tap { ", the last one through the tap" } else { "" };
-        format!("about {time}: {arms} arms, {phases} phases, {rounds} rounds{tapped}")
+        format!("about {time}: {arms}, {phases}, {rounds}{tapped}")
     };
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     if args.plan {

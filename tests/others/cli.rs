@@ -190,6 +190,8 @@ fn mistakes_in_a_workload_end_with_3() {
         "missing-why",
         "parameter-value",
         "no-yaml",
+        "count-of-documents",
+        "operation-as-key",
     ];
     let line = |file: &&str| format!("run FIXTURES/{file}.yaml -d even --plan");
     let lines: Vec<String> = files.iter().map(line).collect();

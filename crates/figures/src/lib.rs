@@ -16,6 +16,12 @@ pub fn count(value: u64) -> String {
     text
 }
 
+/// `1 round`, `6 rounds`: a count of things whose plural ends in s.
+pub fn counted(value: impl Into<u64>, thing: &str) -> String {
+    let value = value.into();
+    format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// Three significant digits, whole numbers from 100 on: `0.0123`, `1.23`, `12.3`, `12,345`.
 pub fn figure(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {

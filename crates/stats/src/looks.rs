@@ -134,7 +134,9 @@ impl LookPlan {
         let needed = rounds_for_an_interval(alpha);
         ((rounds as usize) < needed).then(|| {
             let level = figures::level(1.0 - alpha);
-            format!("{rounds} rounds give no {level} interval: at least {needed} are needed")
+            let give = if rounds == 1 { "gives" } else { "give" };
+            let rounds = figures::counted(rounds, "round");
+            format!("{rounds} {give} no {level} interval: at least {needed} are needed")
         })
     }
 

@@ -13,6 +13,7 @@ use serde::de::{
 
 use super::at::{At, Location};
 use super::error::{Problem, did_you_mean};
+use super::kind::Word;
 use super::substitute::Substituted;
 use super::tree::Tree;
 
@@ -100,7 +101,7 @@ impl Error for Wrong {
         Self { problem: problem.maybe_hint(hint), place: None }
     }
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
-        let hint = foreign(key).or_else(|| did_you_mean(key, known.iter().copied()));
+        let hint = foreign(key, known).or_else(|| did_you_mean(key, known.iter().copied()));
         let problem = Problem::new(format!("unknown key `{}`", short(key)), None);
         Self { problem: problem.maybe_hint(hint), place: None }
     }
@@ -132,18 +133,25 @@ pub fn short(word: &str) -> String {
     if letters.next().is_none() { begin } else { begin + "…" }
 }
 
-/// Words of k6, YCSB and genny for keys that have another name here.
-fn foreign(key: &str) -> Option<String> {
-    let ours = match key.to_lowercase().as_str() {
-        "threads" | "vus" | "threadcount" | "concurrency" | "clients" => "workers",
-        "iterations" | "operationcount" | "repeat" | "count" => "operations",
-        "recordcount" => "documents",
-        "target" | "rps" | "arrival_rate" | "globalrate" => "rate",
-        "sleep" => "think",
-        "requestdistribution" | "distribution" => "keys",
-        "bulk" | "batchsize" => "batch",
+/// Words of k6, YCSB and genny for keys that have another name here, and an operation that was
+/// written as a key.
+fn foreign(key: &str, known: &[&str]) -> Option<String> {
+    let is_operation = Word::ALL.iter().any(|kind| kind.name() == key);
+    if is_operation && known.contains(&"operation") {
+        return Some(format!("write `operation: {key}`, and its keys beside it"));
+    }
+    let ours: &[&str] = match key.to_lowercase().as_str() {
+        "threads" | "vus" | "threadcount" | "concurrency" | "clients" => &["workers"],
+        "iterations" | "operationcount" | "repeat" => &["operations"],
+        "count" => &["operations", "documents"],
+        "recordcount" => &["documents"],
+        "target" | "rps" | "arrival_rate" | "globalrate" => &["rate"],
+        "sleep" => &["think"],
+        "requestdistribution" | "distribution" => &["keys"],
+        "bulk" | "batchsize" => &["batch"],
         _ => return None,
     };
+    let ours = ours.iter().find(|ours| known.contains(ours))?;
     Some(format!("write `{ours}`, as it is called here"))
 }
 
