@@ -69,13 +69,13 @@ pub enum Verb {
     Bisect(Box<BisectArgs>),
     /// Answer a question with its own experiments
     Study(Box<StudyArgs>),
-    /// Continue an interrupted experiment: after Ctrl-C, a full disk, a dead server
+    /// Continue an experiment that was interrupted by Ctrl-C, a full disk or a dead server
     Resume(ResumeArgs),
-    /// Show the results of an experiment again
+    /// Print the report of an experiment again
     Report(ReportArgs),
-    /// Show two stored experiments side by side, without a verdict
+    /// Print two experiments side by side, without a verdict
     Diff(DiffArgs),
-    /// Show where the time goes in an experiment or a sweep
+    /// Report where the time goes in an experiment or a sweep
     Diagnose(DiagnoseArgs),
     /// Test an adapter against the contract
     Check(CheckArgs),
@@ -87,11 +87,11 @@ pub enum Verb {
     Drivers(DriversArgs),
     /// List, install or test adapters
     Adapters(AdaptersArgs),
-    /// List the installed environments of drivers, or remove those that nobody needs
+    /// List the installed driver environments, or remove unused ones
     Environments(EnvironmentsArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
-    /// Time every command between an application and its server, as a proxy
+    /// Run a proxy that times every command between an application and its server
     #[command(after_help = TAP_HELP)]
     Tap(TapArgs),
     /// Run an in-memory server with a known load and faults
@@ -102,17 +102,17 @@ pub enum Verb {
         #[arg(value_parser = study::schemas())]
         name: String,
     },
-    /// Parent of a mongod we started: ends with us, ends it, removes its data
+    /// Guard a mongod that mongodyno started: end it and remove its data when mongodyno ends
     #[command(hide = true)]
     GuardServer {
-        /// Passed on
+        /// Arguments of the guard
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Ends what the children of a killed mongodyno have started
+    /// End the processes that the children of a killed mongodyno started
     #[command(hide = true)]
     GuardChildren {
-        /// Of that mongodyno
+        /// Process id of that mongodyno
         mark: String,
     },
 }
@@ -128,7 +128,7 @@ pub enum Verb {
 )]
 pub struct BisectArgs {
     // First: the headings of `run` hold for all flags below them.
-    /// Figure to search: the version at which it steps
+    /// Figure whose step is searched for
     #[arg(long, value_parser = metrics(), default_value = Metric::Throughput.word())]
     pub metric: Metric,
     #[command(flatten)]
@@ -148,10 +148,10 @@ pub struct ReportArgs {
     /// Format of the report
     #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
     pub format: String,
-    /// A further gate, as `run` takes it (repeatable)
+    /// Gate to check as well, as `run` takes it (repeatable)
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
-    /// What a gate counts as that is not shown either way [default: as `run` was told]
+    /// Outcome of a gate that is not shown to be kept or broken [default: that of `run`]
     #[arg(long, value_name = "COUNTS", value_parser = gate_unclear())]
     pub gate_unclear: Option<GateUnclear>,
 }
@@ -166,7 +166,7 @@ fn formats() -> PossibleValuesParser {
 pub struct DiffArgs {
     /// Experiment folder
     pub a: PathBuf,
-    /// The one that is compared with it
+    /// Experiment folder to compare with the first
     pub b: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -175,7 +175,7 @@ pub struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
-    /// Experiment folder, or the folder of `run --sweep --out`
+    /// Folder of an experiment or of a sweep
     pub folder: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -199,20 +199,20 @@ pub struct AdaptersArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum AdaptersAction {
-    /// List the adapters, and whether this machine can run them
+    /// List the adapters, and what each lacks on this machine
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Install an adapter's environment and print its folder
+    /// Install the environment of an adapter and print its folder
     Install {
         /// Adapter, as `run -d` takes it
         adapter: String,
         #[command(flatten)]
         registry: RegistryArgs,
     },
-    /// Run an adapter's own tests in its environment
+    /// Run the tests of an adapter in its environment
     Test {
         /// Adapter, as `run -d` takes it
         adapter: String,
@@ -232,35 +232,35 @@ pub struct ServerArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ServerAction {
-    /// List the servers of the catalogue
+    /// List the MongoDB servers that mongodyno can install
     List,
     /// Download a server into the cache
     Install {
-        /// embedded or embedded@VERSION
+        /// Server to download: embedded or embedded@VERSION
         #[arg(default_value = "embedded")]
         server: String,
     },
     /// Start a server in the background
     Start {
-        /// embedded, embedded@VERSION, mongod, or a path to mongod
+        /// Server to start: embedded, embedded@VERSION, mongod (on PATH) or a path to mongod
         #[arg(default_value = "embedded")]
         server: String,
-        /// Keep its data folder when it stops
+        /// Keep the data folder when the server stops
         #[arg(long)]
         keep_data: bool,
     },
-    /// List the servers that run in the background
+    /// List the background servers
     Status,
-    /// Stop one background server, or all
+    /// Stop one background server, or all of them
     Stop {
-        /// Its name in `status`; all where none is named
+        /// Name of the server, as `status` prints it [default: all]
         name: Option<String>,
     },
 }
 
 #[derive(Debug, Args)]
 pub struct TapArgs {
-    /// Address that the application connects to
+    /// Address that the proxy listens on, for the application
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:27018")]
     pub listen: String,
     /// Address of the server
@@ -273,20 +273,21 @@ pub struct TapArgs {
     /// Folder for the recording, new or empty [default: mongodyno-results/tap-ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Driven by the core: so many listeners, each on a free port of 127.0.0.1
+    /// Number of listeners, each on a free port of 127.0.0.1
     #[arg(long, hide = true, conflicts_with_all = ["listen", "out"])]
     pub arms: Option<u16>,
-    /// The experiment's epoch
+    /// Zero of all times
     #[arg(long, hide = true, requires = "arms")]
     pub epoch_ns: Option<Epoch>,
 }
 
 #[derive(Debug, Args)]
 pub struct AbsorberArgs {
-    /// Address to listen on; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
+    /// Address to listen on; port 0 picks a free one. Any address other than 127.0.0.1 is open to the
+    /// network, without authentication
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:27017")]
     pub listen: SocketAddr,
-    /// Wire versions to announce; it understands all of them
+    /// Wire versions to announce; the absorber understands all of them
     #[arg(
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
@@ -296,7 +297,7 @@ pub struct AbsorberArgs {
     pub memory: u64,
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Log every held answer to this file
+    /// Log every delayed answer to this file
     #[arg(long, value_name = "FILE")]
     pub holds: Option<PathBuf>,
     #[command(flatten)]

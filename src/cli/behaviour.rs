@@ -11,10 +11,10 @@ use base::units::parse_duration;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load (insert, find, update, delete, getMore, count, aggregate)")]
 pub struct LoadArgs {
-    /// Hold every answer for this time: 200us, 1.5ms
+    /// Delay every answer by this time: 200us, 1.5ms
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub service_time: Option<Duration>,
-    /// Draw service times, with --service-time as their mean
+    /// Draw service times from this distribution, with --service-time as the mean
     #[arg(long, value_enum, requires = "service_time")]
     pub jitter: Option<Jitter>,
     /// Serve nothing for LENGTH at the start of every PERIOD: 100ms/5s
@@ -65,7 +65,7 @@ impl FaultArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Faults (to see how a program handles them)")]
 pub struct FaultArgs {
-    /// Close every N-th connection at once; 1: all
+    /// Close every N-th connection at once; 1 closes all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub refuse: Option<u64>,
     /// Close each connection after N commands on documents

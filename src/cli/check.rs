@@ -8,7 +8,7 @@ use super::uri::UriArgs;
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Adapter, as `run -d` takes it [default: every one this machine can run]
+    /// Adapter, as `run -d` takes it [default: all that this machine can run]
     #[arg(conflicts_with = "command")]
     pub adapter: Option<String>,
     /// Run only the checks that need no server

@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 pub struct MachineArgs {
     #[command(flatten)]
     pub wait: WaitArgs,
-    /// Let cores halt between messages, even where they wake up late
+    /// Let idle cores sleep, even if they wake up slowly
     #[arg(long)]
     pub no_keep_awake: bool,
 }

@@ -6,7 +6,7 @@ use stats::order::Order;
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct OrderArgs {
-    /// Order of the arms in rounds and laps; sentences say where it was not shuffled
+    /// Order of the arms in rounds and laps; the report says if it was not shuffled
     #[arg(long, value_parser = orders(), default_value = Order::default().word())]
     pub order: Order,
 }

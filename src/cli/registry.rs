@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 pub struct DriversArgs {
-    /// List the releases that `-d DRIVER@…` can name, the newest last
+    /// List the releases that `-d DRIVER@VERSION` can name, newest last
     #[arg(long, value_name = "DRIVER")]
     pub versions: Option<String>,
     #[command(flatten)]
@@ -20,7 +20,7 @@ pub struct DriversArgs {
 
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct RegistryArgs {
-    /// Ask no registry and install nothing: take the last listing, and what is installed
+    /// Use what is installed and the last listing of releases; download nothing
     #[arg(long)]
     pub offline: bool,
 }
@@ -29,7 +29,7 @@ pub struct RegistryArgs {
 pub struct EnvironmentsArgs {
     #[command(subcommand)]
     pub action: EnvironmentsAction,
-    /// Folder of further adapters, whose environments are outdated without it
+    /// Folder of further adapters; without it their environments count as unused
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS", global = true)]
     pub adapters_dir: Option<PathBuf>,
 }
@@ -38,12 +38,12 @@ pub struct EnvironmentsArgs {
 pub enum EnvironmentsAction {
     /// List the installed environments
     List,
-    /// Remove those that no adapter of this program would use
+    /// Remove the environments that no adapter would use
     Prune {
-        /// Remove those as well that were not used for this time: 30d
+        /// Also remove environments that were not used for this time, such as 30d
         #[arg(long, value_name = "TIME", value_parser = parse_duration)]
         older_than: Option<Duration>,
-        /// Name them and remove nothing
+        /// List what would be removed, and remove nothing
         #[arg(short = 'n', long)]
         dry_run: bool,
     },

@@ -29,48 +29,49 @@ pub struct RunArgs {
     /// Workload: a built-in name or a path to a YAML file
     #[arg(default_value = "crud")]
     pub workload: String,
-    /// Driver to compare: ADAPTER[:PACKAGE][@VERSIONS][/KEY=VALUE]... (repeatable). The first is
-    /// the baseline. VERSIONS: 7.9.0, 7 (its newest), latest, 4.10,4.13, 1.4.3..7.8.0, 5..7:minor
-    /// (newest of each), system (of this machine). KEY is an option of the adapter or of connection
-    /// strings (maxPoolSize), or `processes` [default: every adapter that this machine can run]
+    /// Driver to compare: ADAPTER[:PACKAGE][@VERSIONS][/KEY=VALUE]... (repeatable); the first is
+    /// the baseline. VERSIONS: 7.9.0, 7 (newest 7.x), latest, 4.10,4.13, 1.4.3..7.8.0, 5..7:minor
+    /// (newest of each minor), system (installed on this machine). KEY: an option of the adapter or
+    /// of connection strings (maxPoolSize), or `processes` [default: all adapters that this machine
+    /// can run]
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
-    /// Driver that consumes the messages of a broker workload [default: the fastest]
+    /// Driver that reads the messages of a broker workload [default: the fastest]
     #[arg(long, value_name = "DRIVER")]
     pub consumer: Option<String>,
-    /// Driver option of every arm, as in a connection string: maxPoolSize=10 (repeatable)
+    /// Set an option of the connection strings of all drivers: maxPoolSize=10 (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub options: Vec<String>,
-    /// Set a parameter of the workload (repeatable)
+    /// Set a parameter of the workload: threads=4 (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Make one experiment for each value of a parameter: threads=1,2,4
+    /// Run one experiment for each value of a parameter: threads=1,2,4
     #[arg(long, value_name = "NAME=V1,V2,…")]
     pub sweep: Option<String>,
     /// Run only this phase (repeatable)
     #[arg(long = "phase", value_name = "PHASE")]
     pub phases: Vec<String>,
-    /// Short form: six rounds, at most two phases (a story stays whole), a threshold of 5 %; a few
-    /// minutes
+    /// Answer in a few minutes: six rounds, at most two phases (a story stays whole), differences
+    /// of 5 % or more
     #[arg(long)]
     pub quick: bool,
-    /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40, or of the six
-    /// rounds of --quick; six at least give an interval
+    /// Run this number of rounds, and analyse once at their end [default: analyse after 10, 20 and
+    /// 40, stop when the answer is clear; 6 with --quick]. Fewer than 6 give no interval
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
-    /// End a phase that counts its operations after this time, for each arm and round [default:
-    /// when it has counted them]; a single operation may take as long [default: 60s]
+    /// End a phase that counts operations after this time, per arm and round [default: no limit];
+    /// also the limit of one operation [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
-    /// End with code 1 where a figure does not keep this, and with 125 where that is not shown
-    /// (repeatable): 'p99 < 5ms', 'errors <= 0', 'throughput >= 2000', 'slower <= 3%'. A `slower`
-    /// that may be beyond its limit has up to four times the --rounds
+    /// Exit with 1 if a figure breaks this gate, and with 125 if that is not shown (repeatable):
+    /// 'p99 < 5ms', 'errors <= 0', 'throughput >= 2000', 'slower <= 3%'. An unclear `slower` adds
+    /// rounds, up to four times --rounds
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
-    /// What a gate counts as that is not shown either way [default: neither, exit code 125]
+    /// Outcome of a gate that is not shown to be kept or broken [default: exit code 125]
     #[arg(long, value_name = "COUNTS", value_parser = gate_unclear())]
     pub gate_unclear: Option<GateUnclear>,
-    /// How arms share the machine [default: turns where they fit]
+    /// How the drivers share the machine [default: turns, where the workload permits it]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,
     #[command(flatten)]
@@ -78,7 +79,7 @@ pub struct RunArgs {
     /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Deal the operations in turn to several servers that know nothing of each other; inserts only
+    /// Send the operations in turn to several independent servers; inserts only
     #[arg(
         long,
         value_name = "HOST:PORT,...",
@@ -102,13 +103,13 @@ pub struct RunArgs {
         )
     )]
     pub server: Option<String>,
-    /// Time every command by the tap, and measure what the tap costs
+    /// Time every command with the tap, and measure what the tap costs
     #[arg(long)]
     pub tap: bool,
-    /// Limit bandwidth and add delay: 100mbit,rtt=0.6ms or a preset (see `mongodyno tap --help`)
+    /// Limit the bandwidth and add delay: 100mbit,rtt=0.6ms, or a preset (`mongodyno tap --help`)
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
-    /// Keep the data folder of the started server
+    /// Keep the data folder of the server that mongodyno starts
     #[arg(long)]
     pub keep_data: bool,
     #[command(flatten)]
@@ -117,7 +118,7 @@ pub struct RunArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub registry: RegistryArgs,
-    /// Show the plan and stop
+    /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
     /// Print the result as JSON on stdout
@@ -204,9 +205,9 @@ pub fn pairs(words: &[String], flag: &str) -> Result<BTreeMap<String, String>> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InterleaveArg {
-    /// All processes live side by side and take turns of some 50 ms
+    /// All drivers run side by side and take turns of about 50 ms
     Turns,
-    /// Each arm measures alone, one after the other
+    /// Each driver runs alone, one after the other
     Runs,
 }
 

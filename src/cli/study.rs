@@ -17,7 +17,7 @@ use studies::{STUDIES, Study};
 
 #[derive(Debug, Args)]
 pub struct StudyArgs {
-    /// Question to answer; none lists them
+    /// Study to run [default: list the studies]
     #[command(subcommand)]
     pub study: Option<StudyVerb>,
 }
@@ -92,9 +92,9 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
-    /// The same of several servers
+    /// The same for several servers
     Servers,
-    /// The same of a sweep
+    /// The same for a sweep
     Sweep,
 }
 
@@ -113,20 +113,20 @@ pub struct StudyFlags {
     pub scale: Option<f64>,
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
-    /// Driver, as `run -d` takes it (repeatable) [default: the study's, else every one that this
+    /// Driver, as `run -d` takes it (repeatable) [default: the study's own, else all that this
     /// machine can run]
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
-    /// Rounds of each experiment [default: the study's]
+    /// Rounds of each experiment [default: the study's own]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
-    /// These parts alone, of a study that has several (`--plan` shows them) [default: all]
+    /// Run only these parts of the study; `--plan` lists them [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub parts: Vec<String>,
     /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Time that the study may take: parts that do not fit are left out, and `resume` makes them
+    /// Limit the time of the study: parts that do not fit are left out, and `resume` runs them
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub budget: Option<Duration>,
     #[command(flatten)]
@@ -146,11 +146,11 @@ pub struct StudyFlags {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub registry: RegistryArgs,
-    /// Show the plan and stop
+    /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
-    /// Write the workload to a file for your own changes (of several experiments: workloads and
-    /// commands to a folder), and stop
+    /// Write the workload to a file that you can change, and stop; a study of several experiments
+    /// writes its workloads and commands to a folder
     #[arg(long, value_name = "PATH")]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout
@@ -168,11 +168,11 @@ pub struct ResumeArgs {
     /// The server that runs already.
     #[command(flatten)]
     pub at: UriArgs,
-    /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path; of several
-    /// servers all, as `run` takes them
+    /// Server to start, if it was a mongod of this machine; all servers, if there were several, as
+    /// `run` takes them
     #[arg(long)]
     pub server: Option<String>,
-    /// The servers, if there were several by --hosts
+    /// Servers, if the experiment had --hosts
     #[arg(
         long,
         value_name = "HOST:PORT,...",
@@ -180,10 +180,10 @@ pub struct ResumeArgs {
         conflicts_with_all = ["uri", "uri_file"]
     )]
     pub hosts: Vec<String>,
-    /// Workload, if it was a file
+    /// Workload file, if the workload was not built in
     #[arg(long, value_name = "FILE")]
     pub workload: Option<String>,
-    /// Driver option of every arm that `resume` cannot take from the folder (repeatable)
+    /// Option of all drivers that `resume` does not take from the folder (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub options: Vec<String>,
     /// Print the result as JSON on stdout

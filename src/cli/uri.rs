@@ -12,10 +12,10 @@ use server::keep_secret;
 /// A server that somebody else started.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UriArgs {
-    /// Connection string of the server
+    /// Connection string of a running server
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
+    /// File that holds the connection string, which other users could read in a command line
     #[arg(long, value_name = "FILE", value_parser = of_file, conflicts_with = "uri")]
     pub uri_file: Option<String>,
 }

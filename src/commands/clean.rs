@@ -55,14 +55,14 @@ pub async fn run(args: CleanArgs) -> Result<()> {
         return Ok(());
     }
     let message = format!("databases not dropped: {failed}");
-    Err(Error::new(Exit::Unreachable, message, "the reasons stand above"))
+    Err(Error::new(Exit::Unreachable, message, "see the reasons above"))
 }
 
 /// What is dropped is lost: somebody has to confirm.
 fn agreed() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
-        let hint = "add --yes to drop them, --dry-run to look only";
-        return Err(Error::usage("nobody is there to be asked", hint));
+        let hint = "add --yes to drop them, or --dry-run to list them";
+        return Err(Error::usage("stdin is not a terminal, so no one can confirm", hint));
     }
     say!("drop them? [y/N]");
     let mut answer = String::new();

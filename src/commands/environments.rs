@@ -70,7 +70,7 @@ fn prune(found: &[Cached], older_than: Option<Duration>, dry_run: bool) -> Resul
         return Ok(());
     }
     let message = format!("environments not removed: {failed}");
-    Err(Error::new(Exit::Environment, message, "the reasons stand above"))
+    Err(Error::new(Exit::Environment, message, "see the reasons above"))
 }
 
 /// Adapter and package, as `-d` takes them.

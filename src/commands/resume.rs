@@ -59,7 +59,7 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
         if let Some(part) = &study.part {
             let all = folder.path().parent().unwrap_or(folder.path()).display();
             return Err(Error::usage(
-                format!("it is the part {part} of a study, which goes on as a whole"),
+                format!("it is the part {part} of a study; resume the whole study"),
                 format!("mongodyno resume {}", shell_quoted(&all)),
             ));
         }

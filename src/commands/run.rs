@@ -59,7 +59,7 @@ pub fn worth(analyses: &[&Analysis]) -> Result<()> {
         return Err(Error::new(
             Exit::RunInvalid,
             "no comparison could be made: each one is NOT COMPARABLE",
-            "the reasons stand in its sentences above",
+            "see the reasons in the report above",
         ));
     }
     Ok(())
@@ -69,11 +69,11 @@ pub fn worth(analyses: &[&Analysis]) -> Result<()> {
 pub fn gates(analyses: &[&Analysis]) -> Result<()> {
     let any = |wanted| analyses.iter().any(|it| it.has_gate(wanted));
     if any(Objective::Broken) {
-        let hint = "the sentences under Gates name it";
+        let hint = "see which one under Gates in the report";
         return Err(Error::new(Exit::GateFailed, "a gate is broken", hint));
     }
     if any(Objective::Open) {
-        let hint = "the sentences under Gates name it; more --rounds may tell, or decide it with \
+        let hint = "see which one under Gates in the report; give more --rounds, or decide it with \
                     --gate-unclear fail or pass";
         return Err(Error::new(Exit::GateUnclear, "a gate is not shown either way", hint));
     }

@@ -101,7 +101,7 @@ fn check_absorber(request: &Request) -> Result<()> {
     match request.absorber.first() {
         Some(word) if request.server()? != "absorber" || request.uri.is_some() => {
             Err(Error::usage(
-                format!("{}: only an absorber can be told how to behave", name(word)),
+                format!("{}: only an absorber has a load and faults", name(word)),
                 "add --server absorber",
             ))
         }
@@ -115,7 +115,7 @@ fn uri_options(request: &Request) -> Result<BTreeMap<String, String>> {
     for name in options.keys() {
         if let Err(near) = uri::check_option(name) {
             let hint = near.map_or_else(
-                || "an adapter's own option stands behind its arm: -d NAME/KEY=VALUE".to_owned(),
+                || "write an option of an adapter after its name: -d NAME/KEY=VALUE".to_owned(),
                 |near| format!("did you mean {near}?"),
             );
             let message = format!("--option {name}: connection strings have no such option");

@@ -266,7 +266,7 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
         return Err(Error::new(
             Exit::RunInvalid,
             "nothing could be measured: each run is void",
-            "the reasons stand above",
+            "see the reasons above",
         ));
     }
     Ok(())

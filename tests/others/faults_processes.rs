@@ -116,7 +116,7 @@ fn options_that_drivers_would_ignore_are_refused() {
     };
     let expected = refused("maxPolSize", "did you mean maxPoolSize?");
     assert_eq!(told("maxPolSize=3"), (2, expected));
-    let own = "an adapter's own option stands behind its arm: -d NAME/KEY=VALUE";
+    let own = "write an option of an adapter after its name: -d NAME/KEY=VALUE";
     assert_eq!(told("runtimeversion=3"), (2, refused("runtimeversion", own)));
     for option in ["maxpoolsize=3", "tlsCAFile=x", "replicaSet=rs"] {
         assert_eq!(told(option).0, 0, "{option}");

@@ -151,7 +151,7 @@ pub fn fits(server: &Server, workload: &Workload, through: bool) -> Result<()> {
     }
     if through {
         return Err(Error::usage(
-            "--tap and --link stand in front of one address, not of several hosts",
+            "--tap and --link work with one address, not with several hosts",
             "leave them out, or name one server",
         ));
     }

@@ -55,7 +55,7 @@ impl Path {
             return Err(Error::usage(reason, WAY_OUT));
         }
         let host = only_host(uri).ok_or_else(|| {
-            Error::usage("--tap and --link stand in front of one address, not of several", WAY_OUT)
+            Error::usage("--tap and --link work with one address, not with several", WAY_OUT)
         })?;
         let log = experiment.join("logs/tap.log");
         let failed =

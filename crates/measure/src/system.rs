@@ -30,7 +30,7 @@ pub async fn named(plan: &Installation<'_>) -> Result<(String, Environment)> {
     let _ = process.close().await;
     if let Some(wanted) = plan.told().filter(|wanted| *wanted != told) {
         return Err(Error::environment(
-            format!("{}: the machine's driver is {told}, not {wanted}", plan.id()),
+            format!("{}: the driver on this machine is version {told}, not {wanted}", plan.id()),
             format!("ask for {}", plan.id_of_machine(&told)),
         ));
     }

@@ -43,7 +43,7 @@ pub fn utf8(path: &Path) -> Result<()> {
         Some(_) => Ok(()),
         None => Err(Error::usage(
             format!("the path {} is not UTF-8", path.display()),
-            "choose another --out, or another folder to stand in",
+            "choose another --out, or start mongodyno in another folder",
         )),
     }
 }
@@ -77,8 +77,8 @@ impl Folder {
             let name = entry.file_name().to_string_lossy().into_owned();
             if !UNBEGUN.contains(&name.as_str()) && !name.starts_with("trial") {
                 return Err(Error::usage(
-                    format!("{} holds {name}, which no experiment has made", path.display()),
-                    "move it away: an experiment is about to be made there",
+                    format!("{} contains {name}, which no experiment wrote", path.display()),
+                    "move it elsewhere: the experiment would be written there",
                 ));
             }
         }

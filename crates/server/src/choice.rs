@@ -72,7 +72,7 @@ impl ServerChoice {
         })?;
         if shape != Shape::One && *kind == ServerKind::Absorber {
             return Err(Error::usage(
-                format!("--server {server}: an absorber stands alone"),
+                format!("--server {server}: an absorber has no topology"),
                 "several hosts are mongods: embedded:hosts=4",
             ));
         }

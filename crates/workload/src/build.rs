@@ -56,7 +56,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
             if let Some(file) = &given.value.file {
                 file_bytes += pool.bytes();
                 if file_bytes > FILES_BYTES_MAX {
-                    let message = "the files of all collections hold more than 256 MiB together";
+                    let message = "the files of all collections have more than 256 MiB together";
                     check.wrong(file.place, message, "give fewer or shorter files");
                     break;
                 }

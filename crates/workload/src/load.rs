@@ -168,7 +168,7 @@ fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -
         E::Eof { .. } => empty(at),
         E::NonFiniteFloat { value, .. } => {
             Problem::new(format!("`{}` is not a finite number", short(value)), at)
-                .hint("write a number that a double can hold, or put a text in quotes")
+                .hint("write a number within the range of a double, or put a text in quotes")
         }
         E::NullIntoString { .. } => {
             Problem::new("null cannot be here", at).hint("write a text; in quotes null is one")

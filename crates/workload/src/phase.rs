@@ -139,7 +139,10 @@ fn consumer_of(
         return true;
     };
     if made.kind != Kind::InsertOne {
-        let message = format!("a consumer has nothing to read where `{}` goes on", made.name);
+        let message = format!(
+            "a consumer has nothing to read: `{}` inserts no single documents",
+            made.name
+        );
         check.wrong(place, message, "`operation: insert_one`: each document is a message");
         return true;
     }
@@ -200,8 +203,12 @@ fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {
         KeysName::Contiguous => {
             let from = numbers.map_or(0.0, |[from, _]| from);
             if !(0.0..1.0).contains(&from) {
-                let message = format!("a range that is begun behind {from} of it");
-                check.wrong(keys.place, message, "choose 0 to below 1: `{contiguous: 0.5}`");
+                let message = format!("a range cannot begin at {from} of its length");
+                check.wrong(
+                    keys.place,
+                    message,
+                    "write a number from 0 to below 1: `{contiguous: 0.5}`",
+                );
             }
             KeyChoice::Contiguous { from }
         }
@@ -308,8 +315,8 @@ fn add_parts(
         let collection = own.collection.or(keys.collection.clone());
         let own = OperationKeys { collection, ..part.value.operation_keys() };
         if let Some(concern) = &own.write_concern {
-            let message = "a part has no write concern of its own";
-            check.wrong(concern.place, message, "give it to the bulk_write");
+            let message = "an operation within a bulk_write has no separate write concern";
+            check.wrong(concern.place, message, "give the write concern to the bulk_write");
         }
         let name = part.value.name.as_ref().map_or(word.value.name(), |name| name.value.as_str());
         let name = format!("{}/{name}", operations[bulk].name);

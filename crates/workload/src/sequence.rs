@@ -69,7 +69,7 @@ pub fn sequence(
         let Some(phase) = phase(check, stretch, collections, names, seed, pools) else { continue };
         if matches!(phase.operations[0].kind, Kind::BulkWrite | Kind::Drop) {
             let message = format!("a sequence has no {}", phase.name);
-            check.wrong(stretch.place, message, "a phase of its own");
+            check.wrong(stretch.place, message, "move it to a separate phase");
             continue;
         }
         if made.iter().any(|before| before.name == phase.name) {
@@ -104,8 +104,9 @@ pub fn sequence(
         whole.sequence.iter().map(|it| count(it).div_ceil(whole.all_workers())).sum();
     let most = slice_records_max(&whole);
     if records > most {
-        let message = format!("{records} operations of a worker, whose schedule holds {most}");
-        check.wrong(place, message, "fewer operations, or more workers");
+        let message =
+            format!("each worker has {records} operations, and a schedule has at most {most}");
+        check.wrong(place, message, "give fewer operations, or more workers");
     }
     let mut dealt = whole.sequence.iter().filter(|it| inserts(&it.operations[0]) > 1);
     let first = dealt.next().map(is_contiguous);
@@ -135,7 +136,8 @@ fn refuse_others(check: &mut Check<'_>, outer: &schema::Phase) {
     let others = outer.given().filter(|(name, _)| !SHARED.contains(name));
     for (name, place) in others.chain(own.into_iter().flatten()) {
         let message = format!("`{name}` does not belong to a phase with a `sequence`");
-        let hint = "operations, keys and counts stand in its stretches; its loop is closed";
+        let hint =
+            "write operations, keys and counts in the items of the sequence; its loop is closed";
         check.wrong(place, message, hint);
     }
 }
@@ -185,10 +187,13 @@ pub fn check_ranges(
                 check.wrong(place, message, hint);
             } else if !inserting(number) && meaning(made, collection) != Meaning::One {
                 let message = format!("`{name}` looks beyond the documents of its worker");
-                check.wrong(place, message, "a phase of its own with `continues: true`");
+                check.wrong(place, message, "move it to a separate phase with `continues: true`");
             } else if inserting(number) && !documents.is_empty() {
                 let message = format!("`{name}` moves the ranges of workers, by inserting");
-                let hint = format!("`{}` empty before it, or a phase of its own", collection.name);
+                let hint = format!(
+                    "leave `{}` empty before it, or move it to a separate phase",
+                    collection.name
+                );
                 check.wrong(place, message, hint);
             } else if !documents.len().is_multiple_of(all)
                 || changing(number) && !amount.is_multiple_of(all)

@@ -88,8 +88,9 @@ fn continues_something(
         return;
     };
     if before.processes != plan.phases[number].processes {
-        let message = format!("it goes on in the processes of `{}`", before.name);
-        let hint = format!("`processes: {}`, as there", before.processes);
+        let message =
+            format!("it continues in the processes of `{}`, whose number is another", before.name);
+        let hint = format!("write `processes: {}`, as there", before.processes);
         check.wrong(continues.place, message, hint);
     }
 }
@@ -121,7 +122,7 @@ fn drops_once(check: &mut Check<'_>, phase: &Phase, given: &At<schema::Phase>) {
     let drops = phase.operations.iter().any(|made| made.kind == Kind::Drop);
     let once = matches!(phase.limit, Limit::Operations { count: 1, .. });
     if drops && !(once && phase.operations.len() == 1) {
-        let hint = "a phase of its own with `operations: 1`";
+        let hint = "move the drop to a separate phase with `operations: 1`";
         check.wrong(place_of(given), "a collection is dropped once", hint);
     }
 }
@@ -169,8 +170,9 @@ impl Site<'_> {
                 || matches!(stamp.form, StampForm::Guid | StampForm::GuidString)
         });
         if (keyed || inserting) && !population.is_known() {
-            let message = format!("`{name}` cannot know which documents `{collection}` holds");
-            let hint = "before it: one operation that inserts or deletes, and an end by \
+            let message =
+                format!("which documents are in `{collection}` is not known when `{name}` begins");
+            let hint = "give the phases before it one operation that inserts or deletes, and an end by \
                         `operations:` or `documents:` alone";
             check.wrong(place, message, hint);
             return;

@@ -42,7 +42,7 @@ pub fn read(path: &Path, key: &str) -> Result<(Pool, Vec<Stamp>), Problem> {
     };
     let mut found = found?;
     if found.is_empty() {
-        let message = format!("the file {shown} holds no documents");
+        let message = format!("the file {shown} has no documents");
         return Err(Problem::new(message, None).hint("put at least one document into it"));
     }
     let mut stamps = vec![stamp(&found, "_id")?.unwrap_or_else(|| layout::default_id().1)];
@@ -117,7 +117,7 @@ fn document(bytes: &[u8], place: &str) -> Result<Document, Problem> {
     };
     check(bytes).map_err(wrong)?;
     if let Some(name) = twice(bytes) {
-        let hint = "remove one of the two: the maps of most languages hold only one";
+        let hint = "remove one of the two: the maps of most languages keep only one";
         let message = format!("{place} has the field `{name}` twice");
         return Err(Problem::new(message, None).hint(hint));
     }

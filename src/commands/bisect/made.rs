@@ -98,5 +98,5 @@ impl Made {
 }
 
 pub fn nothing(reason: &str) -> Error {
-    Error::new(Exit::RunInvalid, reason, "the reasons stand in the experiments' pages")
+    Error::new(Exit::RunInvalid, reason, "see the reasons in the experiments' pages")
 }
