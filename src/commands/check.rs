@@ -12,7 +12,7 @@ use check::{Checked, offline, online};
 use measure::admin::{Admin, new_database};
 use measure::arms;
 use measure::install::{How, Wanted, install_all};
-use measure::reach::Reached;
+use measure::server_access::Reached;
 use measure::selection::expand;
 use measure::stop::Requests;
 use record::folder::Folder;

@@ -17,9 +17,9 @@ use measure::arms;
 use measure::install::{self, How, Installed, Wanted, install_all};
 use measure::probe::Probe;
 use measure::progress::duration;
-use measure::reach::Reached;
+use measure::server_access::Reached;
 use measure::resume::Resumed;
-use measure::room;
+use measure::capacity;
 use measure::runner::Judge;
 use measure::selection::one as one_arm;
 use measure::setup::{Setup, new_id, run_all};
@@ -218,7 +218,7 @@ pub async fn make(
     if let Some(why) = limits.client_memory.as_ref().and_then(|it| it.no_cgroup.as_ref()) {
         say!("--client-memory: {why}; a watchdog looks at the resident set instead");
     }
-    room::check_client(&workload, limits.client_memory.as_ref())?;
+    capacity::check_client(&workload, limits.client_memory.as_ref())?;
     let wanted = if request.drivers.is_empty() { Wanted::One } else { wanted };
     let how = How { wanted, offline: here.offline };
     let rounds = settings.looks.first_rounds();
@@ -251,7 +251,7 @@ pub async fn make(
     // Installing takes minutes: whatever else may be wrong is found before.
     let servers = if serverless { Vec::new() } else { reached(&ask, &places).await? };
     let data = servers.iter().find_map(Reached::data);
-    room::check_disk(&workload, &settings.interleave, together, data)?;
+    capacity::check_disk(&workload, &settings.interleave, together, data)?;
     // Each of them hears a signal from here on.
     let mut requests: Vec<Requests> = places.iter().map(|_| Requests::watch()).collect();
     let first = &mut requests[0];

@@ -21,9 +21,9 @@ use figures::counted;
 use measure::arms::{self, Arm};
 use measure::install::{self, How, Installed, Wanted, install_all};
 use measure::progress::duration;
-use measure::reach::Reached;
+use measure::server_access::Reached;
 use measure::resume::Resumed;
-use measure::room;
+use measure::capacity;
 use measure::runner::Judge;
 use measure::selection::{expand, one};
 use measure::settings::{self, estimate};
@@ -124,9 +124,9 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         install::check(&chosen, consumer.as_ref(), how)?;
         return super::print(&format!("{}\n", about(chosen.len())));
     }
-    room::check_client(&plan.workload, None)?;
+    capacity::check_client(&plan.workload, None)?;
     let server = Reached::at(&server, args.at.uri.as_deref(), how.offline).await?;
-    room::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
+    capacity::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), how, &mut unavailable, &mut requests);
     let installed = install.await?;

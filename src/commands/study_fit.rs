@@ -12,7 +12,7 @@ use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use base::paths::free_bytes;
 use measure::progress::duration;
-use measure::room;
+use measure::capacity;
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::Host;
 use studies::Part;
@@ -102,8 +102,8 @@ pub fn refused(what: &str, takes: Duration, budget: Duration) -> Error {
 fn has_room(part: &Part, plan: &RunPlan<'_>) -> Result<()> {
     let data = if starts_mongod(&plan.ask.request)? { Some(Host::detect()?.data()) } else { None };
     let (workload, interleave) = (&plan.workload, &plan.settings.interleave);
-    room::check_client(workload, plan.limits.client_memory.as_ref())
-        .and_then(|()| room::check_disk(workload, interleave, plan.together(), data))
+    capacity::check_client(workload, plan.limits.client_memory.as_ref())
+        .and_then(|()| capacity::check_disk(workload, interleave, plan.together(), data))
         .map_err(|error| Error::usage(format!("{}: {error}", part.name), "give a smaller --scale"))
 }
 

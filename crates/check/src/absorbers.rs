@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bson::{Bson, Document, doc};
 
-use measure::reach::Reached;
+use measure::server_access::Reached;
 use server::{Server, StartOptions};
 
 const DATABASE: &str = "vectors";

@@ -22,7 +22,7 @@ use server::{keep_secret, would_work};
 use workload::clients::Clients;
 use workload::plan::Plan;
 
-use crate::able::{self, Part};
+use crate::capabilities::{self, Part};
 use crate::admin::Counters;
 use crate::collect::tail::{Claimed, Tail};
 use crate::hosts::Hosts;
@@ -153,7 +153,7 @@ impl LiveArm {
             if arm.part.is_none()
                 && let (Some(hello), Some(plan)) = (arm.hello(), target.plan)
             {
-                let part = able::part(hello, plan, environment.processes);
+                let part = capabilities::part(hello, plan, environment.processes);
                 arm.part = Some(part);
             }
             let wanted = arm.part.as_ref().map_or(1, Part::processes);

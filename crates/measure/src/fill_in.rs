@@ -3,7 +3,7 @@
 
 use crate::arm::LiveArm;
 use crate::runner::Runner;
-use crate::seen::{STANDALONE, Untold, fill};
+use crate::observed_options::{STANDALONE, Untold, fill};
 use crate::trial::{Ground, Tried};
 use record::records::{Arm, Seen};
 

@@ -1,6 +1,6 @@
 //! An experiment: rounds in which the arms' living processes take turns, until a look decides.
 
-pub mod able;
+pub mod capabilities;
 pub mod admin;
 pub mod arm;
 pub mod arms;
@@ -21,7 +21,7 @@ pub mod hosts;
 pub mod input_files;
 pub mod install;
 pub mod laps;
-pub mod look;
+pub mod machine_check;
 mod marker;
 pub mod measured;
 mod messages;
@@ -30,14 +30,14 @@ pub mod phase;
 pub mod placement;
 pub mod probe;
 pub mod progress;
-pub mod reach;
+pub mod server_access;
 pub mod receipt;
 pub mod resume;
-pub mod room;
+pub mod capacity;
 pub mod rounds;
 pub mod runner;
 pub mod sampler;
-mod seen;
+mod observed_options;
 pub mod selection;
 pub mod settings;
 pub mod setup;

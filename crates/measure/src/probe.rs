@@ -7,7 +7,7 @@ use futures_util::stream::{self, StreamExt as _};
 
 use crate::install::Wanted;
 use crate::progress::Progress;
-use crate::seen::Untold;
+use crate::observed_options::Untold;
 use crate::trial::{Ground, Tried};
 use adapter::environment::Environment;
 use base::error::{Error, Exit, Result};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::able::Part;
+use crate::capabilities::Part;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
 use crate::blocks::Group;
@@ -13,7 +13,7 @@ use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::progress::Progress;
 use crate::sampler::Sampler;
-use crate::seen::fill;
+use crate::observed_options::fill;
 use crate::stop::Stop;
 use crate::system::{self, no_version, other_version};
 use adapter::environment::Environment;

@@ -20,7 +20,7 @@ use crate::arm::{LiveArm, Target};
 use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::phase::{Which, prepares};
-use crate::seen::{is_encrypted, read};
+use crate::observed_options::{is_encrypted, read};
 use crate::system::other_version;
 use adapter::environment::Environment;
 use adapter::messages::{ErrorEntry, Opened};

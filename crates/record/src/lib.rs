@@ -13,7 +13,7 @@ pub mod queue;
 pub mod records;
 pub mod request;
 pub mod samples;
-mod seen;
+mod driver_options;
 mod server_kind;
 pub mod servers;
 mod settings;

@@ -15,7 +15,7 @@ pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Place
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, ServerOptions, Study};
-pub use crate::seen::Seen;
+pub use crate::driver_options::Seen;
 pub use crate::server_kind::ServerKind;
 pub use crate::settings::{Blocks, GateUnclear, PhaseInterleave, Settings, SizedBy};
 pub use crate::wire::{Link, Tap, TapCommand};

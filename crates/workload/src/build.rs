@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base::words::hex;
 use sha2::{Digest, Sha256};
 
-use super::at::At;
+use super::located::At;
 use super::check::Check;
 use super::collection::{check_own_names, collection};
 use super::error::{WorkloadError, did_you_mean};

@@ -1,6 +1,6 @@
 //! Collects mistakes while a workload is checked, so that a user sees all of them at once.
 
-use super::at::Location;
+use super::located::Location;
 use super::error::Problem;
 use super::load::Loaded;
 

@@ -1,6 +1,6 @@
 //! Checks a collection and makes its pool.
 
-use super::at::At;
+use super::located::At;
 use super::check::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout};
 use super::layout;
@@ -135,7 +135,7 @@ fn documents(
 
 fn with_id(
     check: &mut Check<'_>,
-    document: &At<super::at::Named<At<super::fields::Field>>>,
+    document: &At<super::located::Named<At<super::fields::Field>>>,
     layout: &mut Layout,
 ) {
     if document.value.get("_id").is_none() {

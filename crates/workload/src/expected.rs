@@ -1,6 +1,6 @@
 //! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
-use super::meaning::{Meaning, meaning};
+use super::selected_documents::{Meaning, meaning};
 use super::operations::{Answers, about, inserted_by_command, returned};
 use super::plan::{Collection, Operation, Phase, Plan, StampSource};
 use super::population::Population;

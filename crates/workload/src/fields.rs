@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
-use super::at::{At, Location, Named, any_of, one_entry};
+use super::located::{At, Location, Named, any_of, one_entry};
 use super::plan::StampSource;
 use super::tree::Tree;
 
@@ -90,7 +90,7 @@ pub struct FieldKeys {
     /// document: its fields.
     pub fields: Option<At<Named<At<Field>>>>,
     /// This value and no other; any YAML value, Extended JSON understood.
-    #[serde(default, deserialize_with = "super::at::present")]
+    #[serde(default, deserialize_with = "super::located::present")]
     pub constant: Option<At<Tree>>,
     /// One of these values.
     pub one_of: Option<At<Vec<At<Tree>>>>,

@@ -1,6 +1,6 @@
 //! Turns the YAML of fields into shapes and stamps, and says what does not go together.
 
-use super::at::{At, Location, Named};
+use super::located::{At, Location, Named};
 use super::check::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout, Shape};
 use super::fields::{Distribution, Field, FieldKeys, FieldType, Fill, Length};

@@ -6,7 +6,7 @@
 #![allow(clippy::missing_errors_doc, reason = "the types of the errors say what can be wrong")]
 
 mod arrivals;
-mod at;
+mod located;
 mod bounds;
 pub mod build;
 pub mod builtin;
@@ -27,7 +27,7 @@ mod kind;
 mod laps;
 mod layout;
 mod load;
-mod meaning;
+mod selected_documents;
 mod mention;
 mod numbers;
 mod operation;

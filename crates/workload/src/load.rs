@@ -8,7 +8,7 @@ use miette::NamedSource;
 use serde::Deserialize;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::at::{At, Location, Named};
+use super::located::{At, Location, Named};
 use super::error::{Problem, Source, WorkloadError, did_you_mean};
 use super::schema::File;
 use super::substitute::{Substituted, blank, is_plain, substitute};

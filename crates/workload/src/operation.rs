@@ -1,6 +1,6 @@
 //! Turns the keys of an operation into the template that adapters get.
 
-use super::at::Location;
+use super::located::Location;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::Word;

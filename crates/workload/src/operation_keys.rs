@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::at::At;
+use super::located::At;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::{Kind, Word};

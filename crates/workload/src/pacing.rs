@@ -1,6 +1,6 @@
 //! When a phase's operations begin and when it ends.
 
-use super::at::{At, Location};
+use super::located::{At, Location};
 use super::bounds::{RATE_MAX, WINDOW_MAX};
 use super::check::Check;
 use super::plan::{Limit, Pacing};

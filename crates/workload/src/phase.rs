@@ -1,6 +1,6 @@
 //! Checks a phase and puts it together.
 
-use super::at::{At, Location};
+use super::located::{At, Location};
 use super::bounds::WORKERS_MAX;
 use super::check::Check;
 use super::kind::Word;

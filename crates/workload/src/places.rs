@@ -31,16 +31,16 @@ impl Places {
     /// `phases` are the names in the order of the file.
     pub(super) fn of<'a>(loaded: &Loaded, phases: impl Iterator<Item = &'a String>) -> Self {
         let file = &loaded.file;
-        let collection = |(name, given): &(super::at::At<String>, _)| {
-            let given: &super::at::At<super::schema::Collection> = given;
+        let collection = |(name, given): &(super::located::At<String>, _)| {
+            let given: &super::located::At<super::schema::Collection> = given;
             let documents = given.value.documents.as_ref().map(|it| it.place);
             (name.value.clone(), loaded.span(documents.unwrap_or(name.place)))
         };
-        let shard = |(name, given): &(super::at::At<String>, _)| {
-            let given: &super::at::At<super::schema::Collection> = given;
+        let shard = |(name, given): &(super::located::At<String>, _)| {
+            let given: &super::located::At<super::schema::Collection> = given;
             Some((name.value.clone(), loaded.span(given.value.shard.as_ref()?.place)))
         };
-        let phase = |(name, given): (&String, &super::at::At<super::schema::Phase>)| {
+        let phase = |(name, given): (&String, &super::located::At<super::schema::Phase>)| {
             let keys = &given.value;
             let place = keys.batch.as_ref().map(|it| it.place);
             let place = place.or(keys.documents.as_ref().map(|it| it.place));

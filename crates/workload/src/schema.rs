@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
-use super::at::{At, Location, Named, any_of, one_entry};
+use super::located::{At, Location, Named, any_of, one_entry};
 use super::bounds::{self, RATE_MAX, WINDOW_MAX, WORKERS_MAX};
 use super::clients::Clients;
 use super::fields::{Field, FieldType};

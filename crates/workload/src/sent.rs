@@ -2,7 +2,7 @@
 //! database, on collections of the workload (decision 0090). Both are lists of what is allowed.
 //! With a list of what is forbidden, the next server's new command would pass.
 
-use super::at::{At, Location};
+use super::located::{At, Location};
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::Word;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::at::At;
+use super::located::At;
 use super::check::Check;
 use super::kind::Kind;
 use super::laps::slice_records_max;
-use super::meaning::{Meaning, meaning};
+use super::selected_documents::{Meaning, meaning};
 use super::operations::{about, inserts};
 use super::phase::{inherit, phase};
 use super::plan::{Collection, Count, KeyChoice, Limit, Operation, Phase, Plan};

@@ -1,10 +1,10 @@
 //! Whether each phase finds the documents that it works on: those of its collections, and those
 //! that the phases before it in its story left there.
 
-use super::at::{At, Location};
+use super::located::{At, Location};
 use super::check::Check;
 use super::laps::{fits_one_lap, has_one_lap};
-use super::meaning::{Meaning, meaning};
+use super::selected_documents::{Meaning, meaning};
 use super::operations::{about, inserts};
 use super::plan::{
     Collection, Count, KeyChoice, Kind, Limit, Operation, Phase, Plan, StampForm, StampSource,

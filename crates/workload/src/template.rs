@@ -4,7 +4,7 @@ use bson::{Bson, Document};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-use super::at::At;
+use super::located::At;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::fields::{FieldKeys, FieldType};

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_saphyr::Spanned;
 
-use super::at::{At, Location};
+use super::located::{At, Location};
 
 /// A YAML value; mappings keep their order, as BSON does.
 #[derive(Debug, Clone)]

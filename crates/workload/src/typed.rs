@@ -11,7 +11,7 @@ use serde::de::{
     SeqAccess, Unexpected, Visitor,
 };
 
-use super::at::{At, Location};
+use super::located::{At, Location};
 use super::error::{Problem, did_you_mean};
 use super::kind::Word;
 use super::substitute::Substituted;

@@ -4,7 +4,7 @@ use bson::{Bson, Document};
 use serde::Deserialize as _;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-use super::at::At;
+use super::located::At;
 use super::check::Check;
 use super::fields::{FieldKeys, FieldType};
 use super::tree::Tree;

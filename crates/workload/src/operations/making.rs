@@ -1,6 +1,6 @@
 //! Steps that several operations share in making their templates.
 
-use crate::at::{At, Location};
+use crate::located::{At, Location};
 use crate::check::Check;
 use crate::error::did_you_mean;
 use crate::plan::{

@@ -3,7 +3,7 @@
 use bson::{Bson, Document};
 use super::about::About;
 use super::making::{Making, Site};
-use crate::at::{At, Location, Named};
+use crate::located::{At, Location, Named};
 use crate::check::Check;
 use crate::document::one_value;
 use crate::fields::Field;
