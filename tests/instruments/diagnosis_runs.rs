@@ -155,7 +155,8 @@ fn a_sweep_too_small_for_a_fit_says_so() {
     let output = sweep(&lab, "1,4", "1");
     assert_eq!(code(&output), 0, "{}", said(&output));
     let text = stdout(&lab.run(["diagnose", "out"]));
-    assert!(text.contains("a fit needs 6 numbers of workers and 6 rounds of each"), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("a fit needs 6 numbers of workers and 6 rounds of each"), "{text}");
     assert_eq!(diagnosis(&lab, "out")["findings"], Value::Array(vec![]));
 }
 
