@@ -283,8 +283,8 @@ pub struct TapArgs {
 
 #[derive(Debug, Args)]
 pub struct AbsorberArgs {
-    /// Address to listen on; port 0 picks a free one. Any address other than 127.0.0.1 is open to the
-    /// network, without authentication
+    /// Address to listen on; port 0 picks a free one. Any address other than 127.0.0.1 is open to
+    /// the network, without authentication
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:27017")]
     pub listen: SocketAddr,
     /// Wire versions to announce; the absorber understands all of them

@@ -9,8 +9,8 @@ pub struct LimitArgs {
     /// it is a result
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub client_memory: Option<u64>,
-    /// Cache of a mongod that mongodyno starts, 256MiB or more [default: a quarter of the memory, at
-    /// most 1GiB]
+    /// Cache of a mongod that mongodyno starts, 256MiB or more [default: a quarter of the memory,
+    /// at most 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub server_cache: Option<u64>,
     /// Limit the connections of a mongod that mongodyno starts; mongodyno needs some of them

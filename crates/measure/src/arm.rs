@@ -22,8 +22,8 @@ use server::{keep_secret, would_work};
 use workload::clients::Clients;
 use workload::plan::Plan;
 
-use crate::capabilities::{self, Part};
 use crate::admin::Counters;
+use crate::capabilities::{self, Part};
 use crate::collect::tail::{Claimed, Tail};
 use crate::hosts::Hosts;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};

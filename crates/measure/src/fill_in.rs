@@ -2,8 +2,8 @@
 //! its own inserts and finds one document.
 
 use crate::arm::LiveArm;
-use crate::runner::Runner;
 use crate::observed_options::{STANDALONE, Untold, fill};
+use crate::runner::Runner;
 use crate::trial::{Ground, Tried};
 use record::records::{Arm, Seen};
 

@@ -1,6 +1,5 @@
 //! An experiment: rounds in which the arms' living processes take turns, until a look decides.
 
-pub mod capabilities;
 pub mod admin;
 pub mod arm;
 pub mod arms;
@@ -9,6 +8,8 @@ pub mod awake;
 pub mod blocks;
 pub mod broker;
 mod calibration;
+pub mod capabilities;
+pub mod capacity;
 pub mod clients;
 mod collect;
 pub mod context;
@@ -25,20 +26,19 @@ pub mod machine_check;
 mod marker;
 pub mod measured;
 mod messages;
+mod observed_options;
 pub mod path;
 pub mod phase;
 pub mod placement;
 pub mod probe;
 pub mod progress;
-pub mod server_access;
 pub mod receipt;
 pub mod resume;
-pub mod capacity;
 pub mod rounds;
 pub mod runner;
 pub mod sampler;
-mod observed_options;
 pub mod selection;
+pub mod server_access;
 pub mod settings;
 pub mod setup;
 pub mod stop;

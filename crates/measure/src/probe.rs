@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::install::Wanted;
-use crate::progress::Progress;
 use crate::observed_options::Untold;
+use crate::progress::Progress;
 use crate::trial::{Ground, Tried};
 use adapter::environment::Environment;
 use base::error::{Error, Exit, Result};

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::capabilities::Part;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
 use crate::blocks::Group;
+use crate::capabilities::Part;
 use crate::clients::Client;
 use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
+use crate::observed_options::fill;
 use crate::path::Path;
 use crate::progress::Progress;
 use crate::sampler::Sampler;
-use crate::observed_options::fill;
 use crate::stop::Stop;
 use crate::system::{self, no_version, other_version};
 use adapter::environment::Environment;

@@ -2,6 +2,7 @@
 
 pub mod broker;
 mod death;
+mod driver_options;
 pub mod folder;
 pub mod limits;
 pub mod machine;
@@ -13,7 +14,6 @@ pub mod queue;
 pub mod records;
 pub mod request;
 pub mod samples;
-mod driver_options;
 mod server_kind;
 pub mod servers;
 mod settings;

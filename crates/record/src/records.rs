@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::broker::Broker;
 pub use crate::death::{ClientMemory, Death};
+pub use crate::driver_options::Seen;
 pub use crate::limits::Limits;
 pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, ServerOptions, Study};
-pub use crate::driver_options::Seen;
 pub use crate::server_kind::ServerKind;
 pub use crate::settings::{Blocks, GateUnclear, PhaseInterleave, Settings, SizedBy};
 pub use crate::wire::{Link, Tap, TapCommand};

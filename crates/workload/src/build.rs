@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use base::words::hex;
 use sha2::{Digest, Sha256};
 
-use super::located::At;
 use super::check::Check;
 use super::collection::{check_own_names, collection};
 use super::error::{WorkloadError, did_you_mean};
 use super::load::Loaded;
+use super::located::At;
 use super::phase::phase;
 use super::places::Places;
 use super::plan::{Phase, Plan};

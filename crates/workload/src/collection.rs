@@ -1,9 +1,9 @@
 //! Checks a collection and makes its pool.
 
-use super::located::At;
 use super::check::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout};
 use super::layout;
+use super::located::At;
 use super::plan::{self, Stamp, StampForm, StampSource};
 use super::pool::{Pool, documents_max};
 use super::schema;

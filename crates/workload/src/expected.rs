@@ -1,10 +1,10 @@
 //! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
-use super::selected_documents::{Meaning, meaning};
 use super::operations::{Answers, about, inserted_by_command, returned};
 use super::plan::{Collection, Operation, Phase, Plan, StampSource};
 use super::population::Population;
 use super::schedule::{Record, Schedule};
+use super::selected_documents::{Meaning, meaning};
 
 /// Keys of one range that are looked up one by one, where documents have gaps between them.
 const LOOKED_UP_MAX: u64 = 100_000;

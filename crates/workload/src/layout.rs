@@ -1,9 +1,9 @@
 //! Turns the YAML of fields into shapes and stamps, and says what does not go together.
 
-use super::located::{At, Location, Named};
 use super::check::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout, Shape};
 use super::fields::{Distribution, Field, FieldKeys, FieldType, Fill, Length};
+use super::located::{At, Location, Named};
 use super::plan::{Stamp, StampForm, StampSource};
 use super::stamp::{Input, value_of};
 use super::values;

@@ -6,7 +6,6 @@
 #![allow(clippy::missing_errors_doc, reason = "the types of the errors say what can be wrong")]
 
 mod arrivals;
-mod located;
 mod bounds;
 pub mod build;
 pub mod builtin;
@@ -27,7 +26,7 @@ mod kind;
 mod laps;
 mod layout;
 mod load;
-mod selected_documents;
+mod located;
 mod mention;
 mod numbers;
 mod operation;
@@ -43,6 +42,7 @@ pub mod random;
 pub mod schedule;
 mod schedule_file;
 pub mod schema;
+mod selected_documents;
 mod sent;
 mod sequence;
 pub mod shard;

@@ -8,8 +8,8 @@ use miette::NamedSource;
 use serde::Deserialize;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::located::{At, Location, Named};
 use super::error::{Problem, Source, WorkloadError, did_you_mean};
+use super::located::{At, Location, Named};
 use super::schema::File;
 use super::substitute::{Substituted, blank, is_plain, substitute};
 use super::tree::{Parsed, ParsedTree, Tree};

@@ -1,9 +1,9 @@
 //! Turns the keys of an operation into the template that adapters get.
 
-use super::located::Location;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::Word;
+use super::located::Location;
 use super::operation_keys::{check_keys, check_words, write_concern};
 use super::operations::{Making, Site, about_word};
 use super::plan::{Collection, Operation};

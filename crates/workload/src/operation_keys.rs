@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::located::At;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::{Kind, Word};
+use super::located::At;
 use super::operations::{About, Concerns, about, about_word};
 use super::schema::{OperationKeys, WriteConcern};
 use super::tree::Tree;

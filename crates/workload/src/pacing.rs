@@ -1,8 +1,8 @@
 //! When a phase's operations begin and when it ends.
 
-use super::located::{At, Location};
 use super::bounds::{RATE_MAX, WINDOW_MAX};
 use super::check::Check;
+use super::located::{At, Location};
 use super::plan::{Limit, Pacing};
 use super::schema::{self, Time};
 

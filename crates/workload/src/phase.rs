@@ -1,9 +1,9 @@
 //! Checks a phase and puts it together.
 
-use super::located::{At, Location};
 use super::bounds::WORKERS_MAX;
 use super::check::Check;
 use super::kind::Word;
+use super::located::{At, Location};
 use super::operation::operation;
 use super::operations::{Concerns, Site, about, about_word, inserts};
 use super::pacing::{limit_of, pacing_of, warmup_of};
@@ -139,10 +139,8 @@ fn consumer_of(
         return true;
     };
     if made.kind != Kind::InsertOne {
-        let message = format!(
-            "a consumer has nothing to read: `{}` inserts no single documents",
-            made.name
-        );
+        let message =
+            format!("a consumer has nothing to read: `{}` inserts no single documents", made.name);
         check.wrong(place, message, "`operation: insert_one`: each document is a message");
         return true;
     }

@@ -5,12 +5,12 @@ use super::dealing::{Dealing, Keyed};
 use super::deletions::{Deletions, deletes_alone};
 use super::keys::{Asked, Keys};
 use super::laps::{FILE_RECORDS_MAX, gcd, queue_records, slice_records, slice_records_max};
-use super::selected_documents::{key_space, takes_guid};
 use super::operations::{about, inserts};
 use super::plan::{Collection, Count, KeyChoice, Limit, Operation, Pacing, Part, Phase, Plan};
 use super::population::Population;
 use super::random::{Random, guid_of};
 pub use super::schedule_file::{Record, Schedule};
+use super::selected_documents::{key_space, takes_guid};
 pub use super::steps::Steps;
 
 /// Processes that a phase is split over, at most.

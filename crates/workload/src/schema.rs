@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
-use super::located::{At, Location, Named, any_of, one_entry};
 use super::bounds::{self, RATE_MAX, WINDOW_MAX, WORKERS_MAX};
 use super::clients::Clients;
 use super::fields::{Field, FieldType};
 use super::kind::Word;
+use super::located::{At, Location, Named, any_of, one_entry};
 use super::sharding::Sharding;
 use super::tree::Tree;
 

@@ -2,10 +2,10 @@
 //! database, on collections of the workload (decision 0090). Both are lists of what is allowed.
 //! With a list of what is forbidden, the next server's new command would pass.
 
-use super::located::{At, Location};
 use super::check::Check;
 use super::error::did_you_mean;
 use super::kind::Word;
+use super::located::{At, Location};
 use super::mention::Mention;
 use super::plan::{Operation, Template};
 use super::stamp::find;

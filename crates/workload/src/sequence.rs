@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::located::At;
 use super::check::Check;
 use super::kind::Kind;
 use super::laps::slice_records_max;
-use super::selected_documents::{Meaning, meaning};
+use super::located::At;
 use super::operations::{about, inserts};
 use super::phase::{inherit, phase};
 use super::plan::{Collection, Count, KeyChoice, Limit, Operation, Phase, Plan};
 use super::population::Population;
 use super::schema;
+use super::selected_documents::{Meaning, meaning};
 
 /// Keys of a phase that its stretches inherit.
 const SHARED: [&str; 4] = ["collection", "write_concern", "read_concern", "read_preference"];

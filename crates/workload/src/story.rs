@@ -1,16 +1,16 @@
 //! Whether each phase finds the documents that it works on: those of its collections, and those
 //! that the phases before it in its story left there.
 
-use super::located::{At, Location};
 use super::check::Check;
 use super::laps::{fits_one_lap, has_one_lap};
-use super::selected_documents::{Meaning, meaning};
+use super::located::{At, Location};
 use super::operations::{about, inserts};
 use super::plan::{
     Collection, Count, KeyChoice, Kind, Limit, Operation, Phase, Plan, StampForm, StampSource,
 };
 use super::population::Population;
 use super::schema;
+use super::selected_documents::{Meaning, meaning};
 use super::sent::written;
 use super::sequence::{check_ranges, stretches};
 
@@ -171,9 +171,9 @@ impl Site<'_> {
         });
         if (keyed || inserting) && !population.is_known() {
             let message =
-                format!("which documents are in `{collection}` is not known when `{name}` begins");
-            let hint = "give the phases before it one operation that inserts or deletes, and an end by \
-                        `operations:` or `documents:` alone";
+                format!("the documents of `{collection}` are not known when `{name}` begins");
+            let hint = "give the phases before it one operation that inserts or deletes, and an \
+                        end by `operations:` or `documents:` alone";
             check.wrong(place, message, hint);
             return;
         }

@@ -4,11 +4,11 @@ use bson::{Bson, Document};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-use super::located::At;
 use super::check::Check;
 use super::error::did_you_mean;
 use super::fields::{FieldKeys, FieldType};
 use super::layout;
+use super::located::At;
 use super::plan::{Stamp, StampSource, Template};
 use super::sent::{Form, check_sent};
 use super::stamp::{Input, value_of};

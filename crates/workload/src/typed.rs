@@ -11,9 +11,9 @@ use serde::de::{
     SeqAccess, Unexpected, Visitor,
 };
 
-use super::located::{At, Location};
 use super::error::{Problem, did_you_mean};
 use super::kind::Word;
+use super::located::{At, Location};
 use super::substitute::Substituted;
 use super::tree::Tree;
 

@@ -4,9 +4,9 @@ use bson::{Bson, Document};
 use serde::Deserialize as _;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-use super::located::At;
 use super::check::Check;
 use super::fields::{FieldKeys, FieldType};
+use super::located::At;
 use super::tree::Tree;
 
 /// The Extended JSON that is understood.

@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::compare;
 use crate::analysis::across_servers_same_arm::{ItselfRow, Side, itself};
 use crate::analysis::adapter_costs::NOT_JUDGED;
+use crate::analysis::compare;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use crate::{Outcome, analyse};
 use base::error::Result;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::conditions::Conditions;
 use crate::analysis::adapter_costs::Timed;
+use crate::analysis::conditions::Conditions;
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::since::{self, Series};
 use crate::analysis::types::{ComparisonRow, DriftRow, Metric};

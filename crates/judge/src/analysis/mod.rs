@@ -1,13 +1,13 @@
 //! From records to rounds, gates, comparisons, and the rows of reports.
 
 pub mod across;
+pub mod across_servers_same_arm;
+pub mod adapter_costs;
 pub mod changed;
 pub mod compare;
 pub mod conditions;
 pub mod documents;
-pub mod across_servers_same_arm;
 pub mod joint;
-pub mod adapter_costs;
 pub mod quantiles;
 pub mod rounds;
 pub mod rows;

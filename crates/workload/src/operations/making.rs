@@ -1,8 +1,8 @@
 //! Steps that several operations share in making their templates.
 
-use crate::located::{At, Location};
 use crate::check::Check;
 use crate::error::did_you_mean;
+use crate::located::{At, Location};
 use crate::plan::{
     Collection, Count, Documents, Operation, Stamp, StampForm, StampSource, Template,
 };
