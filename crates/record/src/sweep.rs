@@ -85,7 +85,10 @@ impl Sweep {
         parts.sort_by(|(_, a), (_, b)| {
             order(a).total_cmp(&order(b)).then_with(|| a.folder.cmp(&b.folder))
         });
-        let Some((parameter, _)) = parts.first().cloned() else { return Ok(None) };
+        // A folder of another parameter may lie beside them.
+        let count = |name: &String| parts.iter().filter(|(it, _)| it == name).count();
+        let most = parts.iter().map(|(name, _)| name).max_by_key(|name| count(name)).cloned();
+        let Some(parameter) = most else { return Ok(None) };
         let values = parts.into_iter().filter(|(it, _)| *it == parameter).map(|(_, it)| it);
         Ok(Some(Self { schema_version: 1, values: values.collect(), parameter }))
     }
