@@ -291,6 +291,9 @@ fn requests_of_a_folder_are_checked_like_a_command_line() {
         record["request"]["absorber"] = json!(["--holds=/tmp/x"]);
     });
     gift.assert_refused("its number of rounds is nothing", &[], |record| {
+        record["request"]["rounds"] = json!(4_000_000_000_u32);
+    });
+    gift.assert_refused("the settings are not what they were", &[], |record| {
         record["settings"]["looks"]["looks"][0]["rounds"] = json!(4_000_000_000_u32);
     });
     gift.assert_refused("the settings are not what they were", &[], |record| {

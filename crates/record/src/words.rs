@@ -14,6 +14,8 @@ use base::error::{Error, Result};
 use base::secrets::mask_text;
 use workload::builtin::BUILTINS;
 
+const SECRET: &str = "a secret";
+
 /// Decides which words a folder may give.
 pub trait FromFolder {
     fn may_give(words: &str) -> bool;
@@ -39,7 +41,7 @@ impl<P: FromFolder> Words<P> {
 
     /// Words that no folder keeps.
     pub fn secret(words: impl Into<String>) -> Self {
-        Self { called: "a secret".to_owned(), secret: true, ..Self::new(words) }
+        Self { called: SECRET.to_owned(), secret: true, ..Self::new(words) }
     }
 
     fn missing(called: String) -> Self {
@@ -85,6 +87,8 @@ enum Written {
     Again {
         again: String,
     },
+    /// A secret of an earlier version's record.
+    Secret(()),
 }
 
 impl<P: FromFolder> Serialize for Words<P> {
@@ -100,6 +104,7 @@ impl<'de, P: FromFolder> Deserialize<'de> for Words<P> {
         Ok(match Written::deserialize(deserializer)? {
             Written::Words(words) if P::may_give(&words) => Self::new(words),
             Written::Words(called) | Written::Again { again: called } => Self::missing(called),
+            Written::Secret(()) => Self::missing(SECRET.to_owned()),
         })
     }
 }
@@ -203,6 +208,7 @@ mod tests {
         assert_eq!(read::<NoProgram>(r#""python/runtime=/bin/sh""#), None);
         assert_eq!(read::<Plain>(r#""/etc/passwd""#), None);
         assert_eq!(read::<Nothing>(r#""mongodb://h""#), None);
+        assert_eq!(read::<Plain>("null"), None, "as earlier versions wrote a secret");
     }
 
     #[test]

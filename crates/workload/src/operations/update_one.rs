@@ -1,17 +1,17 @@
 //! `update_one`: fields of the key's document, or an update of one's own.
 
-use bson::{Bson, Document};
 use super::about::About;
 use super::making::{Making, Site};
-use crate::located::{At, Location, Named};
 use crate::check::Check;
 use crate::document::one_value;
 use crate::fields::Field;
 use crate::layout;
+use crate::located::{At, Location, Named};
 use crate::plan::{Collection, Stamp, StampSource, Template};
 use crate::sent::Form;
 use crate::template::template;
 use crate::tree::Tree;
+use bson::{Bson, Document};
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "set", "update", "upsert"],
