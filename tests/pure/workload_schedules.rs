@@ -471,7 +471,7 @@ fn a_sequence_that_needs_a_barrier_is_refused() {
         ),
         ("documents: 300", "documents: 301", "no even ranges for 3 workers"),
         ("operations: 150", "operations: 151", "no even ranges for 3 workers"),
-        ("documents: 300", "operations: 300000000", "whose schedule holds"),
+        ("documents: 300", "operations: 300000000", "a schedule has at most"),
         (", operations: 400", "", "this stretch has no end"),
         ("delete_one, keys: contiguous, operations: 150", "drop, operations: 1", "has no drop"),
         ("name: again, ", "", "two stretches are called `find_one`"),
