@@ -183,7 +183,7 @@ fn servers_that_make_no_sense_together_are_usage_errors() {
     refused(&["--server", "absorber,embedded@9.9"], "there is no embedded MongoDB \"9.9\"");
     let both = ["--server", BOTH, "--uri", "mongodb://127.0.0.1:1"];
     refused(&both, "the argument '--server <SERVER>' cannot be used with '--uri <URI>'");
-    refused(&["--server", BOTH, "--service-time", "1ms"], "only an absorber can be told");
+    refused(&["--server", BOTH, "--service-time", "1ms"], "only an absorber has a load and faults");
     let words = ["bisect", &noop, "-d", "even@1.0.0", "-d", "even", "--server", BOTH];
     let bisect = lab.run(words);
     assert_eq!(code(&bisect), 2, "{}", said(&bisect));

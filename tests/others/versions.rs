@@ -96,7 +96,8 @@ fn the_machines_driver_is_named_by_the_version_it_tells() {
     assert_ne!(installed(&lab, "own@system"), before);
     let output = lab.run(["adapters", "install", "own@system-2.5.1"]);
     assert_eq!(code(&output), 5, "{}", said(&output));
-    let expected = "error: own@system-2.5.1: the machine's driver is 2.6.0, not 2.5.1\n\
+    let expected = "error: own@system-2.5.1: the driver on this machine is version 2.6.0, not \
+                    2.5.1\n\
                     hint: ask for own@system-2.6.0\n";
     assert!(stderr(&output).ends_with(expected), "{}", said(&output));
     // Where a registry has it, its commands are used.
