@@ -9,6 +9,7 @@ use adapter::versions::is_selection;
 use base::error::{Error, Result};
 use base::words::nearest;
 use record::records::Unavailable;
+use record::words::{FromFolder as _, Plain};
 use server::uri;
 use workload::plan::Plan;
 
@@ -35,8 +36,9 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     let manifest = find(manifests, name)?;
     // The version becomes a word of an installer's command line, where other forms name other
     // packages.
-    let is_other =
-        |it: &&str| it.starts_with('-') || it.contains(':') || is_selection(it) || !is_plain(it);
+    let is_other = |it: &&str| {
+        it.starts_with('-') || it.contains(':') || is_selection(it) || !Plain::may_give(it)
+    };
     if let Some(version) = version.filter(is_other) {
         return Err(Error::usage(
             format!("-d {driver}: {version} is no version"),
@@ -59,7 +61,8 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
         // A path is the adapter's, not of a connection string; so is a flag with a value.
         let own = manifest.options.contains_key(key);
         let path = value.strip_prefix('/').filter(|_| own);
-        let is_right = |part: &str| is_plain(part) || own && part.split('=').all(is_plain);
+        let is_right =
+            |part: &str| Plain::may_give(part) || own && part.split('=').all(Plain::may_give);
         if !path.unwrap_or(value).split('/').all(is_right) || path.is_none() && value.contains('/')
         {
             return Err(Error::usage(
@@ -90,11 +93,6 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     }
     manifest.choose(&asked)?;
     Ok(Arm { words: driver.to_owned(), manifest, asked })
-}
-
-/// Whether a value can steer neither an installer nor a connection string.
-pub fn is_plain(value: &str) -> bool {
-    value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it))
 }
 
 /// The parts between slashes; those of a path belong to its option: `runtime=/usr/bin/x`.

@@ -151,7 +151,7 @@ impl FromFolder for NoProgram {
     }
 }
 
-/// Values that name no file.
+/// Values that name no file, and can steer neither an installer nor a connection string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plain {}
 
