@@ -15,7 +15,8 @@ pub fn run(args: &DriversArgs) -> Result<()> {
 
 fn releases(manifests: &[Manifest], driver: &str, offline: bool) -> Result<()> {
     if driver.contains(['@', '/']) {
-        let message = format!("--versions {driver} names a version or options");
+        // It is not repeated: a password may be in the place of the version.
+        let message = "--versions takes a driver without a version and options";
         return Err(Error::usage(message, "name the driver alone, or NAME:PACKAGE"));
     }
     let arm = arms::parse(manifests, driver)?;

@@ -164,7 +164,11 @@ fn documents_are_a_figure_of_every_report_and_a_doubt_stands_first() {
     let mut analysis = analysis("everything.json");
     let doubt = "find_one: 171,372 operations of node@7.9.0 returned nothing";
     analysis.doubts = vec![doubt.to_owned()];
+    let mut alike = analysis.clone();
     analysis.results[0].documents_per_op = Some(2.5);
+    let (phase, arms) = (&analysis.phases[0].phase, analysis.results.clone());
+    let other = arms.iter().position(|row| &row.phase == phase && row.arm != arms[0].arm);
+    analysis.results[other.expect("another arm")].documents_per_op = Some(1.0);
     let of = |analysis: &Analysis, name| written(analysis, name, &columns(120));
     for (name, column) in
         [("terminal", "docs"), ("md", "| documents/op |"), ("html", ">documents/op<")]
@@ -179,8 +183,18 @@ fn documents_are_a_figure_of_every_report_and_a_doubt_stands_first() {
     }
     assert!(of(&analysis, "csv").contains(",documents_per_op,2.5,"));
     assert!(of(&analysis, "json").contains("\"documents_per_op\": 2.5"));
-    analysis.results[0].documents_per_op = None;
-    assert!(!of(&analysis, "terminal").contains("docs"), "nothing is read");
+    for text in ["terminal", "md", "html"].map(|name| of(&alike, name)) {
+        assert!(!text.contains("documents/op"), "nothing is read");
+    }
+    let phase = alike.results[0].phase.clone();
+    for row in alike.results.iter_mut().filter(|row| row.phase == phase) {
+        row.documents_per_op = Some(2.5);
+    }
+    for (name, column) in [("terminal", " docs "), ("md", "| documents/op"), ("html", ">documents")]
+    {
+        let text = of(&alike, name);
+        assert!(text.contains("2.50 documents/op") && !text.contains(column), "{name}: one note");
+    }
 }
 
 #[test]

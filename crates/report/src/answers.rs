@@ -1,7 +1,7 @@
 //! Lines about the whole experiment: gates, since which version, where the time goes.
 
 use base::say::clean;
-use judge::analysis::types::{Analysis, Finding, Metric, PhaseSummary, SinceRow};
+use judge::analysis::types::{Analysis, Finding, Metric, PhaseSummary, ResultRow, SinceRow};
 
 /// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
 pub fn finding_line(finding: &Finding) -> String {
@@ -44,4 +44,17 @@ pub fn since_lines(analysis: &Analysis) -> Vec<String> {
         clean(&format!("{}, {about}: {}", row.adapter, row.sentence))
     };
     analysis.since.iter().filter(told).map(line).collect()
+}
+
+/// Whether the documents per operation are a column, and a note in its place. A figure that all arms
+/// of a phase share is a note: as a column it would cost the table its width.
+pub fn documents(results: &[&ResultRow], is_mix: bool) -> (bool, Option<String>) {
+    let each = results.iter().filter_map(|result| result.documents_per_op);
+    let mut figures: Vec<String> = each.map(figures::figure).collect();
+    figures.dedup();
+    match &figures[..] {
+        [] => (false, None),
+        [figure] if !is_mix => (false, Some(format!("{figure} documents/op"))),
+        _ => (true, None),
+    }
 }

@@ -111,12 +111,8 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
             .flatten()
     }));
     let cpu = TimeUnit::fitting(results.iter().filter_map(|r| r.cpu_us_per_op));
-    let mut operations: Vec<&str> = Vec::new();
-    for row in &results {
-        if !operations.contains(&row.operation.as_str()) {
-            operations.push(&row.operation);
-        }
-    }
+    let is_mix = results.iter().any(|row| row.operation != results[0].operation);
+    let (has_documents, documents) = answers::documents(&results, is_mix);
     let mut rows = Vec::new();
     for arm in &analysis.arms {
         let of_arm: Vec<&ResultRow> = results.iter().copied().filter(|r| r.arm == arm.id).collect();
@@ -145,13 +141,13 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
                 Some(format!("{} not measured: {reason}", arm_label(arm)))
             });
             let unchecked = of_phase.and_then(answers::unchecked_note);
-            let notes = notes.into_iter().chain(unchecked);
+            let notes = notes.into_iter().chain(documents).chain(unchecked);
             notes.chain(processes::notes(&results)).chain(unmeasured).collect()
         },
         time_unit: time.label(),
         cpu_unit: cpu.label(),
-        is_mix: operations.len() > 1,
-        has_documents: results.iter().any(|r| r.documents_per_op.is_some()),
+        is_mix,
+        has_documents,
         has_response: results.iter().any(|r| r.response_p50_us.is_some()),
         rows,
         verdicts: verdicts(analysis, name),
