@@ -50,7 +50,7 @@ FIGURES := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 $(if $(FIGURES),$(eval $(FIGURES):;@:))
 endif
 bench: ## figures of the project itself, in minutes; `make bench -- turns --long` for some
-	$(CARGO) bench --bench figures -- $(FIGURES)
+	$(CARGO) bench --bench performance -- $(FIGURES)
 
 # Adapters are found, never listed: each says in its own `lint` how its ecosystem checks it.
 ADAPTERS := $(patsubst adapters/%/adapter.toml,%,$(wildcard adapters/*/adapter.toml))

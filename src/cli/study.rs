@@ -35,7 +35,7 @@ impl Subcommand for StudyVerb {
     fn augment_subcommands(command: Command) -> Command {
         STUDIES.into_iter().fold(command, |command, study| {
             let definition = study.definition();
-            let (one, unit) = (figures::count(definition.size), definition.unit);
+            let (one, unit) = (format::count(definition.size), definition.unit);
             let scale = format!("Size: 1 is {one} {unit} [default: {}]", definition.scale);
             let quick = format!("Scale {}, short windows and warm-ups", definition.quick_scale);
             let server =

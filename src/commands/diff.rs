@@ -130,7 +130,7 @@ fn text(answer: &Answer) -> String {
     let mut table = super::Table::default();
     table.add_row(["phase", "A", "ops/s (lowest to highest)", "B", "ops/s", "time per op"]);
     let shown = |it: Rates| {
-        let [median, low, high] = [it.median, it.low, it.high].map(figures::figure);
+        let [median, low, high] = [it.median, it.low, it.high].map(format::figure);
         format!("{median} ({low} to {high})")
     };
     for row in &answer.rows {
@@ -138,7 +138,7 @@ fn text(answer: &Answer) -> String {
         if row.operation != row.phase {
             phase = format!("{phase}, {}", row.operation);
         }
-        let change = format!("{} %", figures::signed(row.change_percent, 1));
+        let change = format!("{} %", format::signed(row.change_percent, 1));
         let (a, b) = (shown(row.throughput_a), shown(row.throughput_b));
         table.add_row([phase, row.arm_a.clone(), a, row.arm_b.clone(), b, change]);
     }

@@ -34,12 +34,12 @@ fn list(found: &[Cached]) -> Result<()> {
             it.version.clone(),
             options.unwrap_or_default(),
             toolchain.collect(),
-            figures::bytes(it.size_bytes),
+            format::bytes(it.size_bytes),
             ago(it.unused_for),
             state(it),
         ]);
     }
-    let size = figures::bytes(found.iter().map(|it| it.size_bytes).sum());
+    let size = format::bytes(found.iter().map(|it| it.size_bytes).sum());
     super::print(&format!("{table}\n{} environments, {size}\n", found.len()))
 }
 
@@ -48,7 +48,7 @@ fn prune(found: &[Cached], older_than: Option<Duration>, dry_run: bool) -> Resul
     let wanted = found.iter().filter(|it| it.fit == Fit::Outdated || is_old(it));
     let (mut count, mut bytes, mut failed) = (0, 0, 0);
     for it in wanted {
-        let size = figures::bytes(it.size_bytes);
+        let size = format::bytes(it.size_bytes);
         let what = format!("{}@{} ({}, {size})", driver(it), it.version, state(it));
         let removed = if dry_run { Ok(!it.in_use) } else { it.remove() };
         match removed {
@@ -63,7 +63,7 @@ fn prune(found: &[Cached], older_than: Option<Duration>, dry_run: bool) -> Resul
             }
         }
     }
-    let size = figures::bytes(bytes);
+    let size = format::bytes(bytes);
     let verb = if dry_run { "would be removed" } else { "removed" };
     super::print(&format!("{count} of {} environments {verb}, {size}\n", found.len()))?;
     if failed == 0 {

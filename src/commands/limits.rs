@@ -27,7 +27,7 @@ pub fn limits(request: &Request) -> Result<Limits> {
     }
     if let Some(bytes) = options.cache_bytes.filter(|bytes| !CACHE_BYTES.contains(bytes)) {
         return Err(Error::usage(
-            format!("--server-cache: mongod has no cache of {}", figures::bytes(bytes)),
+            format!("--server-cache: mongod has no cache of {}", format::bytes(bytes)),
             "give 256MiB or more",
         ));
     }
@@ -48,7 +48,7 @@ pub fn starts_mongod(request: &Request) -> Result<bool> {
 fn client_memory(bytes: u64) -> Result<ClientMemory> {
     if bytes < CLIENT_MEMORY_MIN {
         return Err(Error::usage(
-            format!("--client-memory: no program works in {}", figures::bytes(bytes)),
+            format!("--client-memory: no program works in {}", format::bytes(bytes)),
             "give 1MiB or more",
         ));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use figures::fixed;
+use format::fixed;
 use measure::progress::duration;
 use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, measured, planned, stretch};
 use measure::setup::Limits;

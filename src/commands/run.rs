@@ -11,7 +11,7 @@ use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
 use base::words::shell_quoted;
-use figures::counted;
+use format::counted;
 use judge::analysis::types::{Analysis, Objective};
 use measure::arms;
 use measure::capacity;

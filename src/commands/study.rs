@@ -17,7 +17,7 @@ use crate::commands::study_plan::{planned, runnable, taking_part, unknown};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
-use figures::counted;
+use format::counted;
 use measure::arms::{self, Arm};
 use measure::capacity;
 use measure::install::{self, How, Installed, Wanted, install_all};

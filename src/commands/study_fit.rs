@@ -67,9 +67,9 @@ pub fn fit(
         return Err(Error::usage(
             format!(
                 "its samples take about {}, and {} has {} free",
-                figures::bytes(sample_bytes),
+                format::bytes(sample_bytes),
                 folder.display(),
-                figures::bytes(free_bytes)
+                format::bytes(free_bytes)
             ),
             "give a smaller --scale, or another --out",
         ));

@@ -16,7 +16,7 @@ use crate::cli::TapArgs;
 use base::clock::Epoch;
 use base::error::{Error, Result};
 use base::say::clean;
-use figures::{bytes, count, figure, fixed, optional};
+use format::{bytes, count, figure, fixed, optional};
 use measure::setup::new_id;
 use record::records::TapCommand;
 use tap::alone::{Row, Session, TapReport};

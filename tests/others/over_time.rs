@@ -56,7 +56,7 @@ fn clients_are_read_once_a_second_and_at_the_end_of_a_phase() {
     assert!(count(run, "threads_peak") > 0, "{run:#}");
     assert_eq!(run["connections_peak"], 0);
     let held = count(&lab.analysis()["results"][0], "rss_held_bytes");
-    let note = format!("clients: even@1.0.0 {} held, ", figures::bytes(held));
+    let note = format!("clients: even@1.0.0 {} held, ", format::bytes(held));
     for format in ["terminal", "md"] {
         let page = flat(&stdout(&lab.run(["report", "out", "--format", format])));
         assert!(page.replace('\\', "").contains(&note), "{note} in {page}");

@@ -9,7 +9,7 @@ mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
 #[allow(dead_code, reason = "the benchmark prints more of the rates")]
-#[path = "../../benches/figures/operating/world.rs"]
+#[path = "../../benches/performance/operating/world.rs"]
 mod world;
 
 mod contract_examples;

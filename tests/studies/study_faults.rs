@@ -130,7 +130,7 @@ fn messages_overwritten_before_they_were_read_are_counted_as_lost() {
     assert!(broker.consumer.positions_lost >= 1, "{:?}", broker.consumer);
     assert_eq!(broker.consumer.cursors, broker.consumer.positions_lost + 1);
     let lost: u64 = runs.iter().map(|run| of_phase(run, BURST).lost).sum();
-    let lost = figures::count(lost);
+    let lost = format::count(lost);
     assert!(shown.contains(&format!("burst: {lost} lost; the consumer's cursor died")), "{shown}");
 }
 

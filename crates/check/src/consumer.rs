@@ -44,7 +44,7 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
         return vec![Checked::of("consumer: left out, it needs consumer_ns", Ok(()))];
     };
     let lab = Lab { environment, bench, admin };
-    let time = |ns: u64| figures::time(ns as f64 / 1e3);
+    let time = |ns: u64| format::time(ns as f64 / 1e3);
     let cost = match lab.cost_ns().await {
         Ok(cost_ns) => Checked::of(
             format!(

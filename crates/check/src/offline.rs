@@ -79,7 +79,7 @@ async fn wakeup(environment: &Environment, folder: &Path, epoch: &Epoch) -> Resu
         if p50 < WAKEUP_MAX_US && p90 < WAKEUP_P90_MAX_US {
             return process.close().await.map_err(|it| it.to_string());
         }
-        let [p50, p90] = [p50, p90].map(|it| figures::fixed(it, 0));
+        let [p50, p90] = [p50, p90].map(|it| format::fixed(it, 0));
         said = format!("from message to first operation p50 {p50} us, p90 {p90} us");
     }
     Err(said)

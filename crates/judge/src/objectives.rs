@@ -170,13 +170,13 @@ impl Gate {
             _ if !measured => NOTHING.to_owned(),
             (_, None) => "too few samples".to_owned(),
             (Figure::Own(Metric::Throughput), Some(value)) => {
-                format!("{} ops/s", figures::figure(value))
+                format!("{} ops/s", format::figure(value))
             }
             (Figure::Own(metric), Some(value)) if metric.is_size() => {
-                figures::bytes(value.round() as u64)
+                format::bytes(value.round() as u64)
             }
-            (Figure::Own(_), Some(value)) => figures::time(value),
-            (_, Some(value)) => figures::figure(value),
+            (Figure::Own(_), Some(value)) => format::time(value),
+            (_, Some(value)) => format::figure(value),
         };
         let mut about = format!("{}, {}", row.arm, row.phase);
         if row.operation != row.phase {

@@ -37,9 +37,9 @@ pub fn check_client(
                     if memory.is_some() { "--client-memory is" } else { "the free memory is" };
                 let message = format!(
                     "{} documents at once are {} of BSON, and {limit} {}",
-                    figures::count(at_once),
-                    figures::bytes(bytes as u64),
-                    figures::bytes(memory_bytes)
+                    format::count(at_once),
+                    format::bytes(bytes as u64),
+                    format::bytes(memory_bytes)
                 );
                 let hint = "a smaller `batch:`, fewer workers, `lazy: true`, or more memory";
                 return Err(workload.places.error(Part::Phase(&phase.name), message, hint));
@@ -78,11 +78,11 @@ pub fn check_disk(
         if most.times > 1 { format!(" for {} arms at a time", most.times) } else { String::new() };
     let message = format!(
         "{} documents of {} bytes{each} are {}, and {} has {} free",
-        figures::count(most.documents),
-        figures::count(collection.document_bytes_mean as u64),
-        figures::bytes(bytes as u64),
+        format::count(most.documents),
+        format::count(collection.document_bytes_mean as u64),
+        format::bytes(bytes as u64),
         data.display(),
-        figures::bytes(free_bytes)
+        format::bytes(free_bytes)
     );
     let part = match most.phase {
         Some(phase) => Part::Phase(phase),

@@ -87,7 +87,7 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
     if noise.foreign_fraction <= BUSY_FRACTION {
         return None;
     }
-    let used = |fraction: f64| figures::fixed(fraction * f64::from(cores), 1);
+    let used = |fraction: f64| format::fixed(fraction * f64::from(cores), 1);
     let each: Vec<String> = noise
         .foreign
         .iter()

@@ -5,7 +5,7 @@ use std::fmt::{Display, Formatter};
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use figures::{figure, fixed};
+use format::{figure, fixed};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use base::say;

@@ -17,7 +17,7 @@ impl ClientMemory {
     /// `64 MiB, by cgroup`.
     pub fn words(&self) -> String {
         let by = if self.no_cgroup.is_none() { "cgroup" } else { "watchdog" };
-        format!("{}, by {by}", figures::bytes(self.bytes))
+        format!("{}, by {by}", format::bytes(self.bytes))
     }
 }
 
@@ -46,19 +46,19 @@ impl Death {
         let operations = if self.operations == 1 { "operation" } else { "operations" };
         let documents = self.documents.map_or(String::new(), |count| {
             let word = if count == 1 { "document" } else { "documents" };
-            format!(" ({} {word})", figures::count(count))
+            format!(" ({} {word})", format::count(count))
         });
         let warmup = if self.warmup { "the warm-up of " } else { "" };
         let far = match (&self.phase, self.operations) {
             (None, _) => ", before its first phase".to_owned(),
             (Some(phase), 0) => format!(" with no operation of {warmup}{phase} done"),
             (Some(phase), count) => {
-                let count = figures::count(count);
+                let count = format::count(count);
                 format!(" after at least {count} {operations}{documents} of {warmup}{phase}")
             }
         };
-        let used = figures::bytes(self.used_bytes);
-        let limit = figures::bytes(self.limit_bytes);
+        let used = format::bytes(self.used_bytes);
+        let limit = format::bytes(self.limit_bytes);
         let said = self.said.as_ref().map_or(String::new(), |said| format!("; it said: {said}"));
         format!("died of memory at {used} (limit {limit}){far}{}{said}", self.holds())
     }
@@ -66,10 +66,10 @@ impl Death {
     fn holds(&self) -> String {
         let value = |name: &str| self.server.get(name).map(|value| value.cast_unsigned());
         let Some(count) = value("collStats.count") else { return String::new() };
-        let bytes = |name: &str| figures::bytes(value(name).unwrap_or(0));
+        let bytes = |name: &str| format::bytes(value(name).unwrap_or(0));
         format!(
             "; the server holds {} of its documents ({}, {} on disk)",
-            figures::count(count),
+            format::count(count),
             bytes("collStats.size"),
             bytes("collStats.storageSize")
         )

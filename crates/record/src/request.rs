@@ -187,7 +187,7 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// Name and value of each that was asked for, for people.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
-        let bytes = |name, value: Option<u64>| value.map(|it| (name, figures::bytes(it)));
+        let bytes = |name, value: Option<u64>| value.map(|it| (name, format::bytes(it)));
         let connections = self.connections.map(|it| ("server connections", it.to_string()));
         let cache = bytes("server cache", self.cache_bytes);
         let memory = bytes("server memory", self.memory_bytes);

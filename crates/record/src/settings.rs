@@ -107,8 +107,8 @@ impl Blocks {
             "{} a round, of at most {} arms, the baseline in each ({} free, {} an arm {by})",
             self.count,
             self.arms_max,
-            figures::bytes(self.free_bytes),
-            figures::bytes(self.arm_bytes)
+            format::bytes(self.free_bytes),
+            format::bytes(self.arm_bytes)
         )
     }
 

@@ -147,7 +147,7 @@ fn short(it: &Found<'_>) -> String {
 
 fn change(it: &Found<'_>) -> Option<String> {
     let [low, estimate, high] = it.ends;
-    figures::change(estimate, low, high)
+    format::change(estimate, low, high)
 }
 
 /// Throughput between servers: a picture for each list that has an interval.

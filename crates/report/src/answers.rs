@@ -50,7 +50,7 @@ pub fn since_lines(analysis: &Analysis) -> Vec<String> {
 /// of a phase share is a note: as a column it would cost the table its width.
 pub fn documents(results: &[&ResultRow], is_mix: bool) -> (bool, Option<String>) {
     let each = results.iter().filter_map(|result| result.documents_per_op);
-    let mut figures: Vec<String> = each.map(figures::figure).collect();
+    let mut figures: Vec<String> = each.map(format::figure).collect();
     figures.dedup();
     match &figures[..] {
         [] => (false, None),

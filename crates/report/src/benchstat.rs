@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use super::view::{arm_label, is_set_aside, server_text};
 use base::say::clean;
 use judge::analysis::types::{Analysis, ArmSummary};

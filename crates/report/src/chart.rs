@@ -109,7 +109,7 @@ impl Chart<'_> {
             let y = bottom - HEIGHT * rate / (1.05 * highest);
             let (left, right, at) = (short(LEFT), short(RIGHT), short(y));
             chart.raw(format_args!(r#"<path {stroke} d="M{left} {at}H{right}"/>"#));
-            let text = figures::figure(rate);
+            let text = format::figure(rate);
             chart.text((LEFT - 8.0, y + 4.0), 11.0, Role::Soft, Anchor::End, &text);
         }
         chart.text((LEFT - 8.0, top - 6.0), 11.0, Role::Soft, Anchor::End, "ops/s");
@@ -133,7 +133,7 @@ impl Chart<'_> {
 /// `9,500 ops/s (9,100 to 9,900)`.
 fn words(point: &Point) -> String {
     let interval = point.interval.map_or(String::new(), |(low, high)| {
-        format!(" ({} to {})", figures::figure(low), figures::figure(high))
+        format!(" ({} to {})", format::figure(low), format::figure(high))
     });
-    format!("{} ops/s{interval}", figures::figure(point.median))
+    format!("{} ops/s{interval}", format::figure(point.median))
 }

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::across::{self, Found};
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use super::text::csv_cell;
 use base::say::clean;
 use judge::analysis::joint::JointAnalysis;

@@ -218,7 +218,7 @@ fn name_lines(name: &str, columns: usize) -> Vec<String> {
 
 /// A coordinate with at most one decimal.
 pub fn short(value: f64) -> String {
-    figures::trimmed(value, 1)
+    format::trimmed(value, 1)
 }
 
 /// The round step with which `reach` is at most `most` steps.

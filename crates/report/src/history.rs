@@ -47,9 +47,9 @@ fn figure(metric: Metric, it: &ResultRow) -> Option<(f64, Option<(f64, f64)>)> {
 
 fn words(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::Throughput => format!("{} ops/s", figures::figure(value)),
-        Metric::BytesPerOp | Metric::RssPeak => figures::bytes(value.round() as u64),
-        _ => figures::time(value),
+        Metric::Throughput => format!("{} ops/s", format::figure(value)),
+        Metric::BytesPerOp | Metric::RssPeak => format::bytes(value.round() as u64),
+        _ => format::time(value),
     }
 }
 
@@ -109,7 +109,7 @@ pub fn bars_of(analysis: &Analysis, row: &SinceRow) -> Vec<String> {
         let (version, bar) = (clean(version), "█".repeat(length));
         let value = words(row.metric, it.median);
         let interval = it.interval.map_or(String::new(), |(low, high)| {
-            format!(" ({} to {})", figures::figure(low), figures::figure(high))
+            format!(" ({} to {})", format::figure(low), format::figure(high))
         });
         format!("{version:widest$}  {bar:0$}  {value}{interval}", BAR as usize)
     };

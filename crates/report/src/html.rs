@@ -7,7 +7,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use super::page;
 use base::say::steers;
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::across;
 use super::chart::{Chart, ChartLine, Point};
 use super::drawing::Drawing;
-use super::format::{Format, Options, Report};
+use super::formats::{Format, Options, Report};
 use super::plots::WIDTH;
 use super::study::{self, Column, Figure, PhaseView, Table, TableRow, View};
 use super::{benchstat, csv, html, json, junit, markdown, picture, series, view};
@@ -218,7 +218,7 @@ impl<'a> Joint<'a> {
             cells.extend(match &row.comparison {
                 Some(compared) => [view::change(compared), view::verdict_text(compared)],
                 None if row.is_baseline => [String::new(), "baseline".to_owned()],
-                None => [figures::MISSING.to_owned(), String::new()],
+                None => [format::MISSING.to_owned(), String::new()],
             });
             TableRow { arm: row.arm.clone(), cells }
         };
@@ -286,11 +286,11 @@ impl<'a> Joint<'a> {
 
 /// `9,500 (9,100 to 9,900)`.
 fn throughput(row: &JointRow) -> String {
-    let median = figures::optional(row.throughput_ops_per_s);
+    let median = format::optional(row.throughput_ops_per_s);
     row.over_rounds.map_or_else(
         || median.clone(),
         |it| {
-            let (low, high) = (figures::figure(it.median.low), figures::figure(it.median.high));
+            let (low, high) = (format::figure(it.median.low), format::figure(it.median.high));
             format!("{median} ({low} to {high})")
         },
     )

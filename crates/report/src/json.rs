@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 
 pub const FORMAT: Format = Format { name: "json", about: "JSON", render };
 

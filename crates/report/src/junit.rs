@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::across;
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use base::say::clean;
 use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::{Analysis, Objective};

@@ -8,7 +8,7 @@ mod benchstat;
 mod chart;
 mod csv;
 pub mod drawing;
-mod format;
+mod formats;
 pub mod history;
 pub mod html;
 mod joint;
@@ -30,7 +30,7 @@ mod view;
 mod wire;
 
 pub use answers::finding_line;
-pub use format::{Format, Options, Report};
+pub use formats::{Format, Options, Report};
 pub use joint::Joint;
 
 /// Every format of an experiment's report, in the order of `--help`.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::format::Options;
+use super::formats::Options;
 use super::paint::{Ink, Paint};
 use super::table::Table;
 use super::text::wrap;

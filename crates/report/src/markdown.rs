@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::answers;
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use super::view::{self, PhaseView, RowView};
 use super::wire;
 use base::say::clean;

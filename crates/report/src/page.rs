@@ -9,7 +9,7 @@ use super::plots::{self, Axis};
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
 use base::say::clean;
-use figures::{self, MISSING};
+use format::{self, MISSING};
 use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow};
 use stats::verdict::Verdict;
 
@@ -187,7 +187,7 @@ fn rounds(row: &plots::Row, longest: usize) -> PageRounds {
         arm: row.label.clone(),
         hue: row.hue,
         is_aa: row.is_aa,
-        values: rates.take(longest).map(figures::optional).collect(),
+        values: rates.take(longest).map(format::optional).collect(),
     }
 }
 
@@ -223,11 +223,11 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         verdict: c.verdict,
         word: view::verdict_text(c),
         change: view::change(c),
-        threshold: format!("±{} %", figures::threshold(c.threshold_percent)),
-        level: c.level.map_or(MISSING.to_owned(), figures::level),
+        threshold: format!("±{} %", format::threshold(c.threshold_percent)),
+        level: c.level.map_or(MISSING.to_owned(), format::level),
         rounds: c.rounds,
         p_value: c.p_value.map_or(MISSING.to_owned(), |p| {
-            if p < 0.0005 { "< 0.0005".to_owned() } else { figures::fixed(p, 3) }
+            if p < 0.0005 { "< 0.0005".to_owned() } else { format::fixed(p, 3) }
         }),
         discovery: match c.bh_rejected {
             Some(true) => "yes",
@@ -253,7 +253,7 @@ fn arm(arm: &ArmSummary) -> PageArm {
         concurrency: clean(&arm.concurrency),
         runs: arm.runs,
         failed: arm.failed,
-        noop: arm.noop_ns.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3)),
+        noop: arm.noop_ns.map_or(MISSING.to_owned(), |ns| format::time(ns / 1e3)),
         resolved: arm.resolved.as_object().map_or_else(Vec::new, |defaults| {
             let mark = |name: &String| match &arm.seen {
                 Some(seen) if seen.options.contains_key(name) => " (seen on the wire)",

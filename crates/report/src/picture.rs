@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::drawing::Drawing;
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use super::history;
 use super::plots::{self, Axis, Row};
 use super::view::{self, PhaseView};
@@ -40,7 +40,7 @@ fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
     let workload = clean(&analysis.workload);
     let base = analysis.arms.first().map(view::arm_label).unwrap_or_default();
     let levels = analysis.comparisons.iter().filter_map(|it| it.level);
-    let level = levels.reduce(f64::min).map_or(String::new(), figures::level);
+    let level = levels.reduce(f64::min).map_or(String::new(), format::level);
     let (title, words) = if is_compared {
         (
             format!("{workload}: time per operation, compared with {base}"),

@@ -99,7 +99,7 @@ impl Axis {
         let low = if low < 0.5 * high { 0.0 } else { low };
         let margin = ((high - low) * 0.06).max(high.abs() * 0.005).max(1e-9);
         let (low, high) = (if low == 0.0 { 0.0 } else { low - margin }, high + margin);
-        let text = |value| (value, figures::figure(value));
+        let text = |value| (value, format::figure(value));
         let ticks = ticks(low, high, STEPS).into_iter().map(text).collect();
         Some(Self { low, high, linear: |value| value, ticks, ends: ["", "ops/s"] })
     }
@@ -258,7 +258,7 @@ fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
         for (index, value) in row.rates().iter().enumerate() {
             let Some(value) = finite(*value) else { continue };
             let y = y - 8.0 + 16.0 * index as f64 / steps as f64;
-            let title = format!("{name}, round {}: {} ops/s", index + 1, figures::figure(value));
+            let title = format!("{name}, round {}: {} ops/s", index + 1, format::figure(value));
             dot(plot, row, (axis.x(value), y), 2.5, &format!("<title>{title}</title>"));
         }
     }

@@ -1,7 +1,7 @@
 //! Notes on the arms in a phase: their messages, timers, memory, threads and connections.
 
 use base::say::clean;
-use figures::{self, MISSING};
+use format::{self, MISSING};
 use judge::analysis::types::ResultRow;
 
 /// Of more arms the ends of their memory are told: nobody reads thirty.
@@ -14,8 +14,8 @@ pub fn notes(results: &[&ResultRow]) -> impl Iterator<Item = String> {
 /// Latency of each arm's messages, where a consumer reads them.
 fn messages(results: &[&ResultRow]) -> Option<String> {
     let each = results.iter().filter_map(|row| {
-        let p99 = row.message_p99_us.map_or(MISSING.to_owned(), figures::time);
-        Some(format!("{} {}/{p99}", row.arm, figures::time(row.message_p50_us?)))
+        let p99 = row.message_p99_us.map_or(MISSING.to_owned(), format::time);
+        Some(format!("{} {}/{p99}", row.arm, format::time(row.message_p50_us?)))
     });
     let each: Vec<String> = each.collect();
     let text = format!("messages, from making to reading (p50/p99): {}", each.join(", "));
@@ -27,8 +27,8 @@ fn timers(results: &[&ResultRow]) -> Option<String> {
     let mut seen = Vec::new();
     for row in results {
         let Some(p50_us) = row.timer_p50_us else { continue };
-        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), figures::time);
-        let text = format!("{} {}/{p99}", row.arm, figures::time(p50_us));
+        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), format::time);
+        let text = format!("{} {}/{p99}", row.arm, format::time(p50_us));
         if !results.iter().any(|it| it.arm == row.arm && it.operation < row.operation) {
             seen.push(text);
         }
@@ -46,11 +46,11 @@ fn clients(results: &[&ResultRow]) -> Option<String> {
         }
         let count = |value: Option<u64>, what: &str| {
             let plural = if value == Some(1) { "" } else { "s" };
-            value.map(|value| format!("{} {what}{plural}", figures::count(value)))
+            value.map(|value| format!("{} {what}{plural}", format::count(value)))
         };
-        let gc_time = row.gc_ns.map(|ns| format!(" ({})", figures::time(ns as f64 / 1e3)));
+        let gc_time = row.gc_ns.map(|ns| format!(" ({})", format::time(ns as f64 / 1e3)));
         let parts = [
-            row.rss_held_bytes.map(|bytes| format!("{} held", figures::bytes(bytes))),
+            row.rss_held_bytes.map(|bytes| format!("{} held", format::bytes(bytes))),
             count(row.threads_peak, "thread"),
             count(row.connections_peak, "connection"),
             count(row.gc_count, "garbage collection").map(|it| it + &gc_time.unwrap_or_default()),
@@ -62,7 +62,7 @@ fn clients(results: &[&ResultRow]) -> Option<String> {
     }
     if seen.len() > NAMED_MAX {
         let held = results.iter().filter_map(|it| Some((it.rss_held_bytes?, &it.arm)));
-        let end = |(bytes, arm): (u64, &String)| format!("{} ({arm})", figures::bytes(bytes));
+        let end = |(bytes, arm): (u64, &String)| format!("{} ({arm})", format::bytes(bytes));
         let (least, most) = (held.clone().min()?, held.max()?);
         return Some(clean(&format!("clients: {} to {} held", end(least), end(most))));
     }

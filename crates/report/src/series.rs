@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::format::{Format, Report};
+use super::formats::{Format, Report};
 use super::text::csv_cell;
 use record::records::{ClientSample, ServerSample};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::answers;
-use super::format::{Format, Options, Report};
+use super::formats::{Format, Options, Report};
 use super::history;
 use super::lines::{Page, wrap_hanging};
 use super::paint::Ink;

@@ -8,7 +8,7 @@ use super::processes;
 use super::text::clean_all;
 use base::say::clean;
 use base::words::shell_quoted;
-use figures::{self, MISSING, TimeUnit};
+use format::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Metric,
     PhaseSummary, ResultRow,
@@ -158,15 +158,15 @@ fn result_row(arm: &ArmSummary, result: &ResultRow, time: TimeUnit, cpu: TimeUni
     RowView {
         is_missing: false,
         operation: clean(&result.operation),
-        throughput: figures::optional(result.throughput),
+        throughput: format::optional(result.throughput),
         quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
             .map(|q| time.figure(q)),
         response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
-        documents: figures::optional(result.documents_per_op),
+        documents: format::optional(result.documents_per_op),
         cpu: cpu.figure(result.cpu_us_per_op),
-        rss: figures::mebibytes(result.rss_peak_bytes),
-        errors: figures::count(result.errors),
-        operations: figures::count(result.operations),
+        rss: format::mebibytes(result.rss_peak_bytes),
+        errors: format::count(result.errors),
+        operations: format::count(result.operations),
         ..missing_row(arm)
     }
 }
@@ -220,13 +220,13 @@ fn throughput_comparison<'a>(
 /// The change as a table cell: `+7.2 % (+5.1 to +9.4 %)`, `~` before what is inconclusive.
 pub fn change(comparison: &ComparisonRow) -> String {
     let (low, high) = (comparison.low_percent, comparison.high_percent);
-    let interval = figures::interval(low, high);
+    let interval = format::interval(low, high);
     match comparison.verdict {
         Verdict::NotComparable => "not comparable".to_owned(),
         Verdict::Inconclusive => {
             interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})"))
         }
-        _ => figures::change(comparison.estimate_percent, low, high)
+        _ => format::change(comparison.estimate_percent, low, high)
             .unwrap_or_else(|| MISSING.to_owned()),
     }
 }
@@ -264,7 +264,7 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     } else {
         format!(" of {}", comparison.operation)
     };
-    let threshold = figures::threshold(comparison.threshold_percent);
+    let threshold = format::threshold(comparison.threshold_percent);
     let (verdict, change) = (verdict_text(comparison), change(comparison));
     let caution = comparison.order.caution().map_or(String::new(), |it| format!(" ({it})"));
     clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %{caution}"))
@@ -296,7 +296,7 @@ pub fn metric_label(metric: Metric) -> &'static str {
 fn notes(phase: &PhaseSummary) -> Vec<String> {
     let mut notes = Vec::new();
     notes.push(match (phase.interleave, phase.turn_ms) {
-        (Interleave::Turns, Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
+        (Interleave::Turns, Some(ms)) => format!("turns of {} ms", format::figure(ms)),
         (Interleave::Turns, None) => "turns".to_owned(),
         (Interleave::Runs, _) if phase.interleave_reason.is_empty() => "whole runs".to_owned(),
         (Interleave::Runs, _) => format!("whole runs: {}", clean(&phase.interleave_reason)),
@@ -305,7 +305,7 @@ fn notes(phase: &PhaseSummary) -> Vec<String> {
         notes.push(clean(&phase.loop_note));
     }
     notes.push(match phase.aa_noise_percent.filter(|v| v.is_finite()) {
-        Some(noise) => format!("A/A noise floor ±{} %", figures::fixed(noise, 1)),
+        Some(noise) => format!("A/A noise floor ±{} %", format::fixed(noise, 1)),
         None => "A/A noise floor n/a".to_owned(),
     });
     notes
@@ -351,7 +351,7 @@ pub fn machine_text(machine: &Machine) -> String {
         machine.cores,
         if awake { " kept awake" } else { "" },
         if placed { ", of which server and clients have their own" } else { "" },
-        figures::bytes(machine.memory_bytes),
+        format::bytes(machine.memory_bytes),
         machine.os,
         machine.kernel
     ))
@@ -399,7 +399,7 @@ pub fn noop_costs(analysis: &Analysis) -> Vec<(String, String)> {
             None => costs.push((name, cost)),
         }
     }
-    let text = |cost: Option<f64>| cost.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3));
+    let text = |cost: Option<f64>| cost.map_or(MISSING.to_owned(), |ns| format::time(ns / 1e3));
     costs.into_iter().map(|(name, cost)| (name, text(cost))).collect()
 }
 
@@ -414,7 +414,7 @@ pub fn making_lines(analysis: &Analysis) -> Vec<String> {
         } else {
             format!("{}, {}", row.phase, row.operation)
         };
-        let cost = format!("{} {}", row.arm, figures::time(ns / 1e3));
+        let cost = format!("{} {}", row.arm, format::time(ns / 1e3));
         match lines.iter_mut().find(|(known, _)| *known == of) {
             Some((_, costs)) => costs.push(cost),
             None => lines.push((of, vec![cost])),

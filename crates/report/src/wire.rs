@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::view::hue;
 use base::say::clean;
-use figures::{self, MISSING, TimeUnit};
+use format::{self, MISSING, TimeUnit};
 use judge::analysis::types::{Analysis, TapRow};
 
 #[derive(Debug, Serialize)]
@@ -44,9 +44,9 @@ pub fn table(analysis: &Analysis, phase: &str) -> Option<WireTable> {
     head.push("connections".to_owned());
     let row = |tap: &&TapRow| {
         let mut cells = vec![
-            figures::fixed(tap.round_trips_per_op, 2),
-            figures::figure(tap.bytes_out_per_op),
-            figures::figure(tap.bytes_in_per_op),
+            format::fixed(tap.round_trips_per_op, 2),
+            format::figure(tap.bytes_out_per_op),
+            format::figure(tap.bytes_in_per_op),
             unit.figure(Some(tap.server_us_per_op)),
         ];
         cells.extend(has_link.then(|| unit.figure(Some(tap.link_us_per_op))));

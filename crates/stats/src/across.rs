@@ -8,7 +8,7 @@ use super::rank::hodges_lehmann;
 use super::ratio::percent;
 use super::threshold::Quantity;
 use super::wording::{self, append};
-use figures::{change, decimals, fixed, level, threshold};
+use format::{change, decimals, fixed, level, threshold};
 
 /// B against A on one server, as its own experiment has it.
 #[derive(Debug, Clone)]

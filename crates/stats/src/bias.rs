@@ -67,9 +67,9 @@ fn clear(found: &HodgesLehmann) -> bool {
 /// `+4.1 % (95.2 % CI 1.2 to 7.1 %)`.
 fn with_interval(found: &HodgesLehmann) -> String {
     let [estimate, low, high] = [found.estimate, found.low, found.high].map(percent);
-    let decimals = figures::decimals(low, high);
-    let [low, high] = [low, high].map(|end| figures::fixed(end, decimals));
-    let (estimate, level) = (figures::signed(estimate, decimals), figures::level(found.level));
+    let decimals = format::decimals(low, high);
+    let [low, high] = [low, high].map(|end| format::fixed(end, decimals));
+    let (estimate, level) = (format::signed(estimate, decimals), format::level(found.level));
     format!("{estimate} % ({level} CI {low} to {high} %)")
 }
 
@@ -141,7 +141,7 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
     let one_way = estimates.iter().all(|it| *it > 0.0) || estimates.iter().all(|it| *it < 0.0);
     (one_way && middle.abs() > floor_percent).then(|| {
         let word = if middle > 0.0 { "slower" } else { "faster" };
-        let size = figures::fixed(middle.abs(), 0);
+        let size = format::fixed(middle.abs(), 0);
         format!("all arms became {size} % {word} within the phase: their rates are means over it")
     })
 }
@@ -194,8 +194,8 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
     let caution = format!(
         "the place within the round matters, by {} % a place (gate G6, p = {}); more rounds or \
          fewer arms help",
-        figures::fixed(percent(slope), 1),
-        figures::fixed(p, 4)
+        format::fixed(percent(slope), 1),
+        format::fixed(p, 4)
     );
     Bias::worth_saying(Gate::Order, slope * (arms as f64 - 1.0) / 2.0, caution)
 }
@@ -234,7 +234,7 @@ pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
 /// All of [`idle_cpu`]'s biases of a phase in one sentence, and the arm that used most of it: of
 /// `waiting` each has the CPU it used while others had their turns, ns.
 pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) -> Option<String> {
-    let percent = |size: f64| figures::fixed(100.0 * size, 1);
+    let percent = |size: f64| format::fixed(100.0 * size, 1);
     let sizes: Vec<f64> = sizes.collect();
     let least = sizes.iter().copied().reduce(f64::min)?;
     let most = sizes.iter().copied().reduce(f64::max)?;
@@ -245,7 +245,7 @@ pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) ->
     let all: u64 = waiting.iter().map(|(_, used_ns)| used_ns).sum();
     let busiest = waiting.iter().max_by_key(|(_, used_ns)| *used_ns).filter(|_| all > 0);
     let share = busiest.map_or(String::new(), |(arm, used_ns)| {
-        format!(", {} % of it {arm}", figures::fixed(100.0 * *used_ns as f64 / all as f64, 0))
+        format!(", {} % of it {arm}", format::fixed(100.0 * *used_ns as f64 / all as f64, 0))
     });
     Some(format!("while one arm worked, those that waited used {between} % CPU{share} {G9_HELP}"))
 }
@@ -255,7 +255,7 @@ pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) ->
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
     let caution = format!(
         "beside {beside}, the waiting arms used {} % CPU {G9_HELP}",
-        figures::fixed(100.0 * fraction, 1)
+        format::fixed(100.0 * fraction, 1)
     );
     Bias::worth_saying(Gate::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
 }

@@ -278,11 +278,7 @@ impl Comparison {
     fn aside(&self) -> String {
         let bias = self.margins.bias_percent;
         self.margins.bias_gate.map_or(String::new(), |gate| {
-            format!(
-                ", of which {} % either side for {}",
-                figures::threshold(bias),
-                Bias::word(gate)
-            )
+            format!(", of which {} % either side for {}", format::threshold(bias), Bias::word(gate))
         })
     }
 

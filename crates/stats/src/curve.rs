@@ -170,8 +170,8 @@ impl Curve {
                 "latency grows by {}, neither as a line nor as a logarithm for certain: like \
                  i^p with p {} to {}",
                 over_the_run(growth),
-                figures::fixed(exponent.low, 2),
-                figures::fixed(exponent.high, 2)
+                format::fixed(exponent.low, 2),
+                format::fixed(exponent.high, 2)
             );
             return;
         };
@@ -182,7 +182,7 @@ impl Curve {
                 "latency grows by {}, but a {} explains only {} % of it",
                 over_the_run(growth),
                 shape.name(),
-                figures::fixed(percent, 0)
+                format::fixed(percent, 0)
             );
             return;
         }
@@ -195,9 +195,9 @@ impl Curve {
             "latency grows by {}; a {} explains {} % of it, p of i^p is {} to {}",
             over_the_run(fit.growth()),
             shape.name(),
-            figures::fixed(percent, 1),
-            figures::fixed(exponent.low, 2),
-            figures::fixed(exponent.high, 2)
+            format::fixed(percent, 1),
+            format::fixed(exponent.low, 2),
+            format::fixed(exponent.high, 2)
         );
     }
 }
@@ -205,12 +205,12 @@ impl Curve {
 /// `12.3 ms (11.9 to 12.7)`.
 fn over_the_run(growth_us: Interval) -> String {
     let Interval { estimate, low, high } = growth_us.times(1e-3);
-    let places = figures::decimals(low, high);
-    let [estimate, low, high] = [estimate, low, high].map(|ms| figures::fixed(ms, places));
+    let places = format::decimals(low, high);
+    let [estimate, low, high] = [estimate, low, high].map(|ms| format::fixed(ms, places));
     format!("{estimate} ms ({low} to {high})")
 }
 
 /// Milliseconds; the unit is the caller's, once for a sentence.
 fn ms(time_us: f64) -> String {
-    figures::signed_figure(time_us / 1e3)
+    format::signed_figure(time_us / 1e3)
 }

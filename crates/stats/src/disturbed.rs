@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::compare::rounds_for_an_interval;
 use super::descriptive::median;
-use figures::fixed;
+use format::fixed;
 
 /// A disturbed round has a larger fraction of the machine's CPU time stolen by the hypervisor.
 const STEAL_LIMIT: f64 = 0.02;

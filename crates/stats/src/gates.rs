@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::little::Little;
-use figures::fixed;
+use format::fixed;
 
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -227,12 +227,12 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     } else {
         "although workers are free"
     };
-    let rates = [achieved, offered].map(figures::figure).join(" of ");
+    let rates = [achieved, offered].map(format::figure).join(" of ");
     let rate = because(format!("{rates} operations/s achieved, {workers}"));
     let dropped = because(format!("{} operations dropped", run.dropped));
     let mut failures = vec![(achieved < 0.99 * offered, rate), (run.dropped > 0, dropped)];
     if let Some(Lag { quantile, own_us, response_us }) = run.lag {
-        let own = figures::time(own_us);
+        let own = format::time(own_us);
         let late = because(format!("its own timers are late by {own} ({quantile})"));
         failures.push((own_us > (0.1 * response_us).max(2_000.0), late));
     }

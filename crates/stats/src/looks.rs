@@ -133,9 +133,9 @@ impl LookPlan {
         let Look { rounds, alpha } = self.first();
         let needed = rounds_for_an_interval(alpha);
         ((rounds as usize) < needed).then(|| {
-            let level = figures::level(1.0 - alpha);
+            let level = format::level(1.0 - alpha);
             let give = if rounds == 1 { "gives" } else { "give" };
-            let rounds = figures::counted(rounds, "round");
+            let rounds = format::counted(rounds, "round");
             format!("{rounds} {give} no {level} interval: at least {needed} are needed")
         })
     }

@@ -2,7 +2,7 @@
 
 use super::threshold::Quantity;
 use super::verdict::Verdict;
-use figures::{fixed, level, signed, threshold};
+use format::{fixed, level, signed, threshold};
 
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.
 pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "definitely", "proved"];
@@ -117,13 +117,13 @@ impl Finding<'_> {
 
     /// Supported by the interval's width.
     pub fn decimals(&self) -> usize {
-        figures::decimals(self.low_percent, self.high_percent)
+        format::decimals(self.low_percent, self.high_percent)
     }
 }
 
 /// `between -2.1 % and +9.0 %`.
 pub fn between(low_percent: f64, high_percent: f64) -> String {
-    let decimals = figures::decimals(low_percent, high_percent);
+    let decimals = format::decimals(low_percent, high_percent);
     format!("between {} % and {} %", signed(low_percent, decimals), signed(high_percent, decimals))
 }
 

@@ -242,8 +242,8 @@ fn apart(row: &ComparisonRow) -> Option<String> {
     (!within).then(|| {
         format!(
             "two copies of one version (A/A) differ by {} to {} % in {}",
-            figures::signed(low, 0),
-            figures::signed(high, 0),
+            format::signed(low, 0),
+            format::signed(high, 0),
             row.phase
         )
     })

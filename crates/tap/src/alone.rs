@@ -330,7 +330,7 @@ impl Session {
             let why = &error.message;
             warnings.push(format!(
                 "exchanges.bin and tap.hlog end after {} s ({why}); the sums hold all",
-                figures::fixed(*after_s, 0)
+                format::fixed(*after_s, 0)
             ));
         }
         if self.kept == EXCHANGES_MAX {

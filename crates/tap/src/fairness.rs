@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use figures::{count, figure};
+use format::{count, figure};
 use record::records::{Tap, TapCommand};
 
 /// Amounts within this fraction of the baseline are the same.

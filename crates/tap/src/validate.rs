@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use base::clock::Epoch;
 use base::error::{Error, Result};
-use figures::{fixed, signed};
+use format::{fixed, signed};
 use record::wire::LinkCheck;
 use wire::{HEADER_BYTES, Header, OpCode};
 

@@ -2,7 +2,7 @@
 
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Metric;
-use figures::time;
+use format::time;
 use record::records::{PhaseRun, Quantiles};
 use stats::compare::Comparison;
 use stats::descriptive::median;
@@ -69,7 +69,7 @@ impl Timed<'_> {
         let [whole, _] = self.each(|run| Some(workers * 1e6 / run.throughput))?;
         let percent = 100.0 * batch * (making[1] - making[0]) / whole;
         (percent.abs() > threshold_percent / 2.0).then(|| {
-            let change = figures::signed(percent, 1);
+            let change = format::signed(percent, 1);
             format!(
                 "{} makes a document in {}, {} in {}: {change} % of the time of an \
                  operation, which throughput has and service times have not",

@@ -4,7 +4,7 @@ use crate::analysis::conditions;
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::since::label;
 use crate::analysis::types::{AlsoRow, Metric, SinceRow};
-use figures::{signed, time, trimmed};
+use format::{signed, time, trimmed};
 use record::records::{Arm, Experiment, PhaseRun, ServerKind, Tap};
 use stats::rank::{HodgesLehmann, hodges_lehmann};
 use stats::ratio::percent;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::rounds::Rounds;
-use figures::{count, figure};
+use format::{count, figure};
 use record::records::{Experiment, PhaseRun};
 use stats::descriptive::median;
 use workload::operations::about;

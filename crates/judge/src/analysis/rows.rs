@@ -209,7 +209,7 @@ fn loop_note(phase: &Phase) -> String {
     match phase.pacing {
         Pacing::Awaited { .. } | Pacing::Window { .. } => format!(
             "closed loop, {} in flight; omits waiting a real caller would see",
-            figures::count(phase.in_flight().unwrap_or_default())
+            format::count(phase.in_flight().unwrap_or_default())
         ),
         Pacing::Rate { per_second, poisson } => format!(
             "open loop, {per_second} operations a second offered{}",

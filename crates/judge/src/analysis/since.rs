@@ -117,7 +117,7 @@ impl SinceRow {
         }
         format!(
             "NO STEP of {} % or more from {} to {} ({} versions, {} rounds).",
-            figures::threshold(self.threshold_percent),
+            format::threshold(self.threshold_percent),
             self.versions[0],
             self.versions[self.versions.len() - 1],
             self.versions.len(),
@@ -134,7 +134,7 @@ impl SinceRow {
         let whole = percent(median(&each)?);
         Some(format!(
             "GRADUAL: {} % {} from {} to {}; no single version stands out.",
-            figures::fixed(whole.abs(), 0),
+            format::fixed(whole.abs(), 0),
             if whole > 0.0 { "slower" } else { "faster" },
             self.versions[start],
             self.versions[end]
@@ -189,8 +189,8 @@ fn change(
         sentence: format!(
             "POSSIBLE CHANGE at {after}, {} % {side} ({stretches}scan only, {through}p = {}); not \
              confirmed on fresh rounds.{until}",
-            figures::fixed(change_percent.abs(), 0),
-            figures::trimmed(split.p_value, 4),
+            format::fixed(change_percent.abs(), 0),
+            format::trimmed(split.p_value, 4),
         ),
         before,
         after,

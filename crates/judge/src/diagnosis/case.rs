@@ -91,7 +91,7 @@ impl<'a> Case<'a> {
 
 /// A number of workers, connections or messages, without decimals.
 pub fn whole(value: f64) -> String {
-    figures::count(value.round() as u64)
+    format::count(value.round() as u64)
 }
 
 /// Numbers by name; NaN and infinity are left out, for JSON does not know them.

@@ -2,7 +2,7 @@
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use figures::figure;
+use format::figure;
 
 pub const NAME: &str = "connection-storm";
 

@@ -3,7 +3,7 @@
 use super::case::{Case, Evidence};
 use crate::analysis::changed::{self, Change, DRIVER_PERCENT};
 use crate::analysis::types::Finding;
-use figures::{self, figure, time};
+use format::{self, figure, time};
 use record::records::Tap;
 
 pub const NAME: &str = "driver-share";
@@ -44,8 +44,8 @@ fn grew(a: &Case<'_>, b: &Case<'_>) -> Option<Finding> {
         time(driver_b),
         a.arm.id,
         time(driver_a),
-        figures::change(Some(driver.estimate), Some(driver.low), Some(driver.high))?,
-        figures::level(driver.level),
+        format::change(Some(driver.estimate), Some(driver.low), Some(driver.high))?,
+        format::level(driver.level),
         driver.rounds,
         time(server_b),
         time(server_a),

@@ -2,7 +2,7 @@
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use figures::time;
+use format::time;
 use record::records::Quantiles;
 
 pub const NAME: &str = "generator-saturated";
@@ -28,7 +28,7 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
         let sentence = format!(
             "GENERATOR SATURATED: the client's processes use {} of {} cores. The figures are \
              those of the client, and the server has to share its cores.",
-            figures::fixed(used, 2),
+            format::fixed(used, 2),
             whole(case.cores)
         );
         return Some(case.finding(NAME, sentence, &numbers));
@@ -41,7 +41,7 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
             "GENERATOR SATURATED: each of the client's processes uses {} cores, and its workers \
              are tasks of one event loop, whose one thread can use no more. More `processes` would \
              show what is left.",
-            figures::fixed(each, 2)
+            format::fixed(each, 2)
         );
         return Some(case.finding(NAME, sentence, &numbers));
     }

@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::analysis::types::Finding;
-use figures::fixed;
+use format::fixed;
 use record::records::Little;
 
 pub const NAME: &str = "little";

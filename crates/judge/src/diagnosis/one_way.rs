@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::analysis::types::Finding;
-use figures::figure;
+use format::figure;
 use workload::operations::{Counted, about, inserts};
 use workload::plan::Operation;
 

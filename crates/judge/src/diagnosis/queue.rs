@@ -2,7 +2,7 @@
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use figures::{figure, time};
+use format::{figure, time};
 use stats::overload::{Growth, Overload};
 
 pub const GROWS: &str = "queue-grows";
@@ -207,7 +207,7 @@ fn place(case: &Case<'_>, medians: &Medians) -> String {
 }
 
 fn percent(share: f64) -> String {
-    figures::fixed(100.0 * share, 0)
+    format::fixed(100.0 * share, 0)
 }
 
 /// Shares of service time.

@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::queue;
 use crate::analysis::types::Finding;
-use figures::time;
+use format::time;
 use workload::plan::Pacing;
 
 pub const NAME: &str = "queueing-dominates";

@@ -3,7 +3,7 @@
 use super::case::{numbers_of, whole};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
-use figures::{figure, fixed, small};
+use format::{figure, fixed, small};
 use record::records::{Experiment, Run};
 use stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
 use workload::plan::Phase;

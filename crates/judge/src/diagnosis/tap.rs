@@ -2,7 +2,7 @@
 
 use super::case::{Case, Evidence, numbers_of};
 use crate::analysis::types::{Finding, Metric};
-use figures::{self, time};
+use format::{self, time};
 use record::records::Tap;
 use tap::fairness::{Side, fairness};
 
@@ -25,7 +25,7 @@ fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     // The row holds the gain of going past the tap; the inverse is its cost.
     let turned = |percent: Option<f64>| Some(100.0 / (1.0 + percent? / 100.0) - 100.0);
     let (low, high) = (turned(row.high_percent), turned(row.low_percent));
-    let change = figures::change(turned(row.estimate_percent), low, high);
+    let change = format::change(turned(row.estimate_percent), low, high);
     let what = if evidence.experiment.link.is_some() { "link and tap" } else { "the tap" };
     let verb = if evidence.experiment.link.is_some() { "cost" } else { "costs" };
     let sentence = format!(

@@ -76,7 +76,7 @@ impl Tail {
             let mut left = file.left()?;
             if left > claims.most(span) {
                 let ns = now_ns.saturating_sub(done.began_ns);
-                let took = figures::time(ns as f64 / 1e3);
+                let took = format::time(ns as f64 / 1e3);
                 self.read.fault = Some(format!("{left} samples of a turn of {took}"));
                 break;
             }

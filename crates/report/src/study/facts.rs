@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::table::{Column, Table, TableRow};
 use crate::view::{machine_text, server_text};
 use base::say::clean;
-use figures::{self, MISSING};
+use format::{self, MISSING};
 use record::records::{Arm, Ended, Experiment, Limits, Run};
 use stats::descriptive::median;
 
@@ -32,8 +32,8 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Table {
             resolved(arm, "max_pool_size"),
             resolved(arm, "write_concern"),
             processes(experiment, arm),
-            figures::count(of_arm().count() as u64),
-            figures::count(void as u64),
+            format::count(of_arm().count() as u64),
+            format::count(void as u64),
         ];
         TableRow { arm: clean(&arm.id), cells }
     };
@@ -136,8 +136,8 @@ fn limits(experiment: &Experiment) -> Option<String> {
 }
 
 fn limits_text(limits: &Limits) -> String {
-    let count = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), figures::count);
-    let bytes = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), figures::bytes);
+    let count = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), format::count);
+    let bytes = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), format::bytes);
     format!(
         "open files {}, processes {}, address space {}, locked memory {}, memory of the cgroup {}",
         count(limits.open_files),
@@ -160,8 +160,8 @@ fn clocks(runs: &[Run]) -> String {
         format!(
             "; producer and consumer differ by less than {} (median over the runs, {} at most), by \
              echoes of their clocks",
-            figures::time(median),
-            figures::time(most)
+            format::time(median),
+            format::time(most)
         )
     })
 }

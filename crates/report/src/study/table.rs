@@ -1,6 +1,6 @@
 //! Tables of a study, a row an arm.
 
-use figures::MISSING;
+use format::MISSING;
 use serde::Serialize;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::page::View;
 use super::table::Table;
-use crate::format::Options;
+use crate::formats::Options;
 use crate::lines::Page;
 use crate::paint::Ink;
 use crate::table::{self, Cell};

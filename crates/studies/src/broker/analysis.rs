@@ -1,7 +1,7 @@
 use crate::broker::evidence;
 use crate::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
 use crate::doubts::{self, Doubts};
-use figures::time;
+use format::time;
 use record::records::{Broker, Experiment, PhaseRun, Run};
 use stats::curve::Curve;
 use stats::descriptive::{OverRounds, over_rounds};

@@ -12,12 +12,12 @@ pub fn pacing(phase: &Phase) -> String {
         }
         Pacing::Awaited { think_ns } => format!(
             "Each worker waits for an insert, then sleeps {} before it makes the next message",
-            figures::time(think_ns as f64 / 1e3)
+            format::time(think_ns as f64 / 1e3)
         ),
         Pacing::Window { size } => format!("Each worker keeps {size} inserts in flight"),
         Pacing::Rate { per_second, poisson } => {
             let poisson = if poisson { ", at random times" } else { "" };
-            format!("{} messages a second{poisson}", figures::figure(per_second))
+            format!("{} messages a second{poisson}", format::figure(per_second))
         }
         Pacing::Burst {} => {
             "All messages are intended at the start; each driver issues them with the concurrency \
@@ -29,7 +29,7 @@ pub fn pacing(phase: &Phase) -> String {
     let limit = match phase.limit {
         Limit::Operations { count, seconds_max } => {
             let seconds = seconds_max.map_or(String::new(), |s| format!(", at most {s} s"));
-            format!("; {} messages an arm and round{seconds}", figures::count(count))
+            format!("; {} messages an arm and round{seconds}", format::count(count))
         }
         Limit::Duration { seconds } => {
             seconds.map_or(String::new(), |seconds| format!("; {seconds} s an arm and round"))
@@ -57,7 +57,7 @@ pub fn lost(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
             }
         }
     }
-    let of = format!("{} of {} messages arrived", figures::count(received), figures::count(sent));
+    let of = format!("{} of {} messages arrived", format::count(received), format::count(sent));
     let rest = if lines.is_empty() { ", each once; the consumer kept up" } else { "" };
     lines.insert(0, format!("In all {of}{rest}."));
     lines
@@ -74,12 +74,12 @@ fn troubles(brokers: &[&Broker]) -> Vec<String> {
     let mut troubles: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", figures::count(count)))
+        .map(|(count, what)| format!("{} {what}", format::count(count)))
         .collect();
     let reopened = sum(|it| it.consumer.cursors.saturating_sub(1));
     if reopened > 0 {
-        let overwritten = figures::count(sum(|it| it.consumer.positions_lost));
-        let reopened = figures::count(reopened);
+        let overwritten = format::count(sum(|it| it.consumer.positions_lost));
+        let reopened = format::count(reopened);
         troubles.push(format!(
             "the consumer's cursor died {reopened} times, its position was overwritten in \
              {overwritten} of them"

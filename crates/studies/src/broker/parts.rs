@@ -101,7 +101,7 @@ fn draw_row(drawing: &mut Drawing, y: f64, row: &PartsRow) -> f64 {
         let mut x = LEFT;
         for ((part, us), (_, colour)) in times.into_iter().zip(LEGEND) {
             let width = if longest > 0.0 { BARS * us / longest } else { 0.0 };
-            let title = format!("{}, {name}: {part} {}", row.arm, figures::time(us));
+            let title = format!("{}, {name}: {part} {}", row.arm, format::time(us));
             let (at, top, wide) = (short(x), short(top), short(width));
             drawing.raw(format_args!(
                 r#"<rect x="{at}" y="{top}" width="{wide}" height="{BAR}" fill="{colour}">"#
@@ -109,7 +109,7 @@ fn draw_row(drawing: &mut Drawing, y: f64, row: &PartsRow) -> f64 {
             drawing.raw(format_args!("<title>{}</title></rect>", escape(&title)));
             x += width;
         }
-        let text = figures::time(sum(&times));
+        let text = format::time(sum(&times));
         drawing.text((x + 8.0, middle), 10.5, Role::Ink, Anchor::Start, &text);
     }
     if let Some(text) = grown(parts) {
@@ -124,5 +124,5 @@ fn grown(parts: &Parts) -> Option<String> {
     let named = parts.named();
     let (name, part) = named.iter().max_by(|a, b| a.1.grown_us().total_cmp(&b.1.grown_us()))?;
     let us = part.grown_us();
-    (us > 0.0).then(|| format!("{name} +{}", figures::time(us)))
+    (us > 0.0).then(|| format!("{name} +{}", format::time(us)))
 }

@@ -218,10 +218,10 @@ fn draw_panel(
     let slowest = match &measured.cloud {
         None => "samples not kept".to_owned(),
         Some(cloud) if cloud.beyond_axis > 0 => {
-            let beyond = figures::count(cloud.beyond_axis);
-            format!("{beyond} above, to {} ms", figures::figure(cloud.slowest_ms))
+            let beyond = format::count(cloud.beyond_axis);
+            format!("{beyond} above, to {} ms", format::figure(cloud.slowest_ms))
         }
-        Some(cloud) => format!("slowest {} ms", figures::figure(cloud.slowest_ms)),
+        Some(cloud) => format!("slowest {} ms", format::figure(cloud.slowest_ms)),
     };
     let end = x + cloud::WIDTH;
     drawing.text((end, class_y), 9.5, Role::Soft, Anchor::End, &slowest);
@@ -291,7 +291,7 @@ fn numbers(drawing: &mut Drawing, y: f64, axes: Axes, panels: usize) {
                 _ if near_end => Anchor::End,
                 _ => Anchor::Middle,
             };
-            drawing.text((x, y), 9.5, Role::Soft, end, &figures::count(number as u64));
+            drawing.text((x, y), 9.5, Role::Soft, end, &format::count(number as u64));
             number += step;
         }
     }
@@ -312,8 +312,8 @@ fn class(class: Class) -> (&'static str, Role) {
 /// `+12.3 ms (+11.9 to +12.7)`, with as many decimals as the interval supports.
 fn growth_text(growth_us: Interval) -> String {
     let Interval { estimate, low, high } = growth_us.times(1e-3);
-    let places = figures::decimals(low, high);
-    let text = |value| figures::signed(value, places);
+    let places = format::decimals(low, high);
+    let text = |value| format::signed(value, places);
     format!("{} ms ({} to {})", text(estimate), text(low), text(high))
 }
 
@@ -324,7 +324,7 @@ pub(super) fn top(ms: f64) -> f64 {
 }
 
 fn tick_text(ms: f64) -> String {
-    if ms >= 1_000.0 { figures::count(ms.round() as u64) } else { ms.to_string() }
+    if ms >= 1_000.0 { format::count(ms.round() as u64) } else { ms.to_string() }
 }
 
 #[cfg(test)]

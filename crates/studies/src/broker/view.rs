@@ -4,7 +4,7 @@ use super::facts;
 use crate::broker::types::{BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, tally};
 use crate::definition::Definition;
 use crate::study::{Made, Outcome};
-use figures::{self, MISSING, time};
+use format::{self, MISSING, time};
 use report::study::{Column, PhaseView, Table, TableRow, View};
 use stats::descriptive::OverRounds;
 use workload::plan::Phase;
@@ -71,8 +71,8 @@ fn table(phase: &PhaseAnalysis) -> Table {
 fn cells(row: &Row, open: bool) -> Vec<String> {
     let median = |it: Option<OverRounds>| it.map(|it| it.median.estimate);
     let time = |it| median(it).map_or(MISSING.to_owned(), time);
-    let figure = |it| median(it).map_or(MISSING.to_owned(), figures::signed_figure);
-    let mebibytes = |it| figures::mebibytes(median(it).map(|bytes| bytes as u64));
+    let figure = |it| median(it).map_or(MISSING.to_owned(), format::signed_figure);
+    let mebibytes = |it| format::mebibytes(median(it).map(|bytes| bytes as u64));
     let mut cells = vec![time(row.latency_p50_us), time(row.latency_p90_us), curves(&row.curves)];
     if open {
         cells.push(curves(&row.curves_since_intended));
@@ -83,8 +83,8 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
         slope(median(row.slope_predicted_us)),
         figure(row.made_per_s),
         figure(row.received_per_s),
-        figures::count(row.lost),
-        figures::figure(disorder),
+        format::count(row.lost),
+        format::figure(disorder),
         figure(row.producer_cpu_us),
         mebibytes(row.producer_rss_bytes),
         figure(row.consumer_cpu_us),
@@ -97,7 +97,7 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
 fn slope(us: Option<f64>) -> String {
     us.map_or(MISSING.to_owned(), |us| {
         let decimals = if us.abs() >= 100.0 { 0 } else { 2 };
-        figures::fixed(us, decimals)
+        format::fixed(us, decimals)
     })
 }
 

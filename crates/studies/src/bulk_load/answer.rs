@@ -8,7 +8,7 @@ use super::parts::{
 use super::types::Load;
 use super::{cliff, hosts, mongos};
 use crate::evidence::{Evidence, Shown};
-use figures::{change, count, figure};
+use format::{change, count, figure};
 use stats::descriptive::{OverRounds, over_rounds};
 use stats::ratio::{log_ratios, percent};
 use stats::threshold::Quantity;

@@ -3,7 +3,7 @@
 use super::tenths::PARTS;
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
-use figures::{bytes, count, figure};
+use format::{bytes, count, figure};
 use stats::changes::{Split, splits, steps};
 use stats::ratio::percent;
 

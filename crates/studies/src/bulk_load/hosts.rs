@@ -4,7 +4,7 @@ use super::finding::evidence;
 use super::parts::BY_HOSTS;
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
-use figures::figure;
+use format::figure;
 use stats::descriptive::OverRounds;
 
 /// Hosts that have a batch in flight at a time, of a load that uses several at once.

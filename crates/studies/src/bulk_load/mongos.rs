@@ -4,7 +4,7 @@ use super::finding::evidence;
 use super::parts::{BY_HOSTS, BY_SHARDS, SHARD_THREADS};
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
-use figures::{count, figure};
+use format::{count, figure};
 use stats::descriptive::Interval;
 
 /// The original: "at least 3 times slower".

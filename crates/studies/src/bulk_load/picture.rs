@@ -1,7 +1,7 @@
 //! Documents a second: of each load, and over the course of those that outgrow a cache.
 
 use super::types::Load;
-use figures::{count, figure};
+use format::{count, figure};
 use report::drawing::{Anchor, Drawing, Role, short, ticks};
 use stats::descriptive::median;
 

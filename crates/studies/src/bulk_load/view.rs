@@ -7,7 +7,7 @@ use super::types::{BulkLoadAnalysis, Load};
 use crate::definition::Definition;
 use crate::evidence::Evidence;
 use crate::study::Outcome;
-use figures::{MISSING, change, count, figure};
+use format::{MISSING, change, count, figure};
 use report::study::{Column, PhaseView, Table, TableRow, View};
 use stats::descriptive::OverRounds;
 
@@ -141,5 +141,5 @@ fn median(values: Option<OverRounds>) -> Option<f64> {
 }
 
 fn optional(value: Option<f64>) -> String {
-    figures::optional(value)
+    format::optional(value)
 }

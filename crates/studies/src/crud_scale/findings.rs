@@ -4,7 +4,7 @@ use super::cells::Series;
 use super::rates::{ACKNOWLEDGED, ONE_WAY, arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate};
 use crate::evidence::{Evidence, Shown};
-use figures::{figure, fixed, small};
+use format::{figure, fixed, small};
 use stats::descriptive::{Interval, OverRounds};
 use stats::growth::Law;
 
@@ -96,7 +96,7 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
                 };
                 let ratio = ratio(of(Series::ObjectId)?.per_s, of(Series::Acknowledged)?.per_s)?;
                 let shown = faster(ratio);
-                let documents = figures::count(of(Series::ObjectId)?.documents);
+                let documents = format::count(of(Series::ObjectId)?.documents);
                 let words =
                     "times as many acknowledged inserts a second with ObjectIds as with GUIDs";
                 Some((shown, format!("{} {words}, of {documents} documents.", times(ratio))))
@@ -154,7 +154,7 @@ fn grows(of: &Growing) -> Answer {
         it if it.high <= hardly => Shown::Refuted,
         _ => Shown::NotShown,
     };
-    let percent = |exponent: f64| figures::signed(100.0 * (10_f64.powf(exponent) - 1.0), 0);
+    let percent = |exponent: f64| format::signed(100.0 * (10_f64.powf(exponent) - 1.0), 0);
     let Interval { estimate, low, high } = growth.exponent;
     let words = format!(
         "{}: ten times the documents change its cost by {} % (95 % interval {} to {} %, {} sizes, \
@@ -286,8 +286,8 @@ fn waiting(analysis: &CrudScaleAnalysis) -> Evidence {
             "{}: {} of {} searches missed their document; a search takes {} times as long as one \
              after the wait.",
             it.arm,
-            figures::count(it.missed),
-            figures::count(it.searches),
+            format::count(it.missed),
+            format::count(it.searches),
             times(ratio),
         );
         Some((shown, words))

@@ -3,7 +3,7 @@
 use super::cells::Series;
 use super::rates::{ACKNOWLEDGED, ONE_WAY, OPERATIONS, SCAN, arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling};
-use figures::{MISSING, figure, fixed};
+use format::{MISSING, figure, fixed};
 use report::study::{Column, PhaseView, Table, TableRow};
 use stats::descriptive::{Interval, OverRounds};
 
@@ -32,7 +32,7 @@ fn by_documents(analysis: &CrudScaleAnalysis, series: Series, name: &str) -> Pha
     sizes.dedup();
     let mut columns = vec![Column::words("operation")];
     for (_, documents) in &sizes {
-        columns.push(Column::figures(&figures::count(*documents), ""));
+        columns.push(Column::figures(&format::count(*documents), ""));
         columns.push(Column::words("interval").page_only());
     }
     let mut rows = Vec::new();

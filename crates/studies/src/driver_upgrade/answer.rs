@@ -6,7 +6,7 @@ use super::{CONCERN, CONNECTIONS, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE};
 use crate::doubts::{Basis, Doubts};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
-use figures::{count, figure, fixed, time};
+use format::{count, figure, fixed, time};
 use judge::analysis::types::{ChangeRow, Finding, Metric, SinceRow};
 use judge::diagnosis::NO_CAUSE;
 use stats::descriptive::OverRounds;

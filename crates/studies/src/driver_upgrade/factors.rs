@@ -4,7 +4,7 @@
 use super::types::{Ratio, Row};
 use super::{CONCERN, VERSIONS};
 use crate::evidence::{Evidence, Shown};
-use figures::fixed;
+use format::fixed;
 use stats::descriptive::{Interval, OverRounds};
 
 /// A change of the ratio by less is none that anybody would ask about.

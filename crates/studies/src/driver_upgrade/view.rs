@@ -6,7 +6,7 @@ use super::types::{PartRows, Row};
 use super::{CONCERN, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE};
 use crate::table::{cell, csv};
 use base::error::Result;
-use figures::{MISSING, TimeUnit, count, fixed, optional};
+use format::{MISSING, TimeUnit, count, fixed, optional};
 use report::study::{Column, PhaseView, Table, TableRow};
 use stats::descriptive::OverRounds;
 
@@ -112,7 +112,7 @@ fn columns() -> Vec<Shown> {
         (Column::figures("total", "ms"), |row| over(row.total_ms.as_ref())),
         (Column::words("interval").page_only(), |row| {
             row.total_ms.as_ref().map_or(MISSING.to_owned(), |it| {
-                format!("{} to {}", figures::figure(it.median.low), figures::figure(it.median.high))
+                format!("{} to {}", format::figure(it.median.low), format::figure(it.median.high))
             })
         }),
         (Column::figures("create", "ms"), |row| over(row.create_ms.as_ref())),

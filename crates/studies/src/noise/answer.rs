@@ -3,7 +3,7 @@
 use super::scatter::Told;
 use super::types::{NoiseAnalysis, PhaseNoise};
 use crate::evidence::{Evidence, Shown};
-use figures::{figure, fixed, threshold, time};
+use format::{figure, fixed, threshold, time};
 use record::records::Experiment;
 use stats::looks::LookPlan;
 
@@ -64,7 +64,7 @@ fn told(phase: &PhaseNoise, arm_round_s: Option<f64>) -> Evidence {
             figure(all.percent.low),
             figure(all.percent.high),
             all.degrees,
-            figures::optional(phase.measured_s),
+            format::optional(phase.measured_s),
             ranges.join(", "),
         ),
     ];

@@ -21,7 +21,7 @@ use crate::evidence::Evidence;
 use crate::study::{One, Outcome, Plan, Study};
 use crate::table::csv;
 use base::error::Result;
-use figures::{MISSING, change, figure};
+use format::{MISSING, change, figure};
 use report::drawing::Drawing;
 use report::study::{Column, PhaseView, Table, TableRow, View};
 use scatter::ASKED_PERCENT;

@@ -3,7 +3,7 @@
 use super::by_size::SUSPECTED_BYTES;
 use super::types::{BySize, Documents, Line, Memory, Row, Value, Way, WriteCostAnalysis};
 use crate::evidence::{Evidence, Shown};
-use figures::{bytes, count, figure, level, signed_figure, time};
+use format::{bytes, count, figure, level, signed_figure, time};
 
 /// A step of so many percent matters.
 const STEP_PERCENT: f64 = 5.0;
@@ -392,5 +392,5 @@ fn percent(value: f64) -> String {
 }
 
 fn size(value: Option<u64>) -> String {
-    value.map_or_else(|| figures::MISSING.to_owned(), bytes)
+    value.map_or_else(|| format::MISSING.to_owned(), bytes)
 }

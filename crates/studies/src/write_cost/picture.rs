@@ -2,7 +2,7 @@
 
 use super::by_size::SUSPECTED_BYTES;
 use super::types::Line;
-use figures::{count, time};
+use format::{count, time};
 use report::drawing::{Anchor, Drawing, LOOKS, Role, name_width, short, ticks};
 
 const WIDTH: f64 = 560.0;

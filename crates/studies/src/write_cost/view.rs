@@ -8,7 +8,7 @@ use crate::evidence::Evidence;
 use crate::study::Outcome;
 use crate::table;
 use base::error::Result;
-use figures::{MISSING, bytes, count, figure, signed_figure};
+use format::{MISSING, bytes, count, figure, signed_figure};
 use report::study::{Column, PhaseView, Table, TableRow, View};
 
 /// Writing or reading.
@@ -133,7 +133,7 @@ fn memory(documents: &Documents) -> PhaseView {
             .iter()
             .flat_map(|(phase, _)| {
                 let way = row.way(phase).cloned().unwrap_or_default();
-                let collections = figures::optional(way.collections);
+                let collections = format::optional(way.collections);
                 let sizes = [way.armed_bytes, way.peak_bytes, way.held_bytes].map(optional);
                 sizes.into_iter().chain([collections])
             })

@@ -13,7 +13,7 @@ mod tests;
 mod think;
 
 use crate::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally};
-use figures::{signed_figure, time};
+use format::{signed_figure, time};
 use stats::curve::Class;
 use stats::descriptive::{OverRounds, median, over_rounds};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{BURST, Course, evidence, list, phase, with_course};
 use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
-use figures::time;
+use format::time;
 use record::broker::{Part, Parts};
 
 /// One part has so much of the growth, or none is named.
@@ -32,7 +32,7 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
             "{}: {} % of the growth is in the {name}, where a message of the first tenth spends \
              {} and one of the last {}.",
             row.arm,
-            figures::fixed(share * 100.0, 0),
+            format::fixed(share * 100.0, 0),
             time(part.first_us),
             time(part.last_us)
         ));

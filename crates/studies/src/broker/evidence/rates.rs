@@ -111,7 +111,7 @@ pub fn issue_against_capacity(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     sentences.extend(keepers.map(|row| {
         let each = row.curves.iter().filter_map(|curve| {
             let course = if curve.grows() { "grows" } else { "does not grow" };
-            Some(format!("{} times {course}", figures::fixed(ratio(curve)?, 2)))
+            Some(format!("{} times {course}", format::fixed(ratio(curve)?, 2)))
         });
         format!("{}, round by round: {}.", row.arm, each.collect::<Vec<_>>().join(", "))
     }));

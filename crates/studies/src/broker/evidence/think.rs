@@ -2,7 +2,7 @@
 
 use super::{AWAITED, THINK, evidence, over, phase};
 use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
-use figures::time;
+use format::time;
 
 /// `halves`: the rate with the pause lies between these parts of the rate without.
 const HALVED: std::ops::RangeInclusive<f64> = 0.3..=0.7;
@@ -34,10 +34,10 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
             with.arm,
             over(with.received_per_s),
             over(without.received_per_s),
-            figures::fixed(rate, 2),
+            format::fixed(rate, 2),
             over(with.latency_p50_us),
             over(without.latency_p50_us),
-            figures::fixed(latency, 2),
+            format::fixed(latency, 2),
         ));
         if let (Some(fast), Some(slow)) = (without.received_per_s, with.received_per_s) {
             let each_us = 1e6 / fast.median.estimate;

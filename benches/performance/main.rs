@@ -1,6 +1,6 @@
-//! The figures mongodyno promises of itself, measured on this machine: `docs/figures.md`.
+//! The figures mongodyno promises of itself, measured on this machine: `docs/performance.md`.
 //!
-//! `cargo bench --bench figures -- [FIGURE…] [--long] [--adapter NAME]… [--keep]`
+//! `cargo bench --bench performance -- [FIGURE…] [--long] [--adapter NAME]… [--keep]`
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod adapter_memory;
@@ -32,7 +32,7 @@ use support::{Bench, Outcome};
 /// A figure: its name on the command line, and its measurement.
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
-/// In the order of `docs/figures.md`.
+/// In the order of `docs/performance.md`.
 const FIGURES: [Figure; 15] = [
     ("build", build::run),
     ("drain", drain::run),
