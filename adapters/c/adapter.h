@@ -9,7 +9,7 @@
 
 #include <bson/bson.h>
 
-/* Of a message. */
+/* Answer to a message that the adapter refuses. */
 typedef struct {
     const char *code;
     char message[1024];
@@ -19,13 +19,13 @@ typedef struct {
 bool refuse(refusal *why, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fields of a message: null is as missing. A document is a view, also of an array. */
+/* Fields of a message: null counts as missing. A document is a view, and may be an array. */
 int64_t int_in(const bson_t *message, const char *name, int64_t otherwise);
 bool bool_in(const bson_t *message, const char *name);
 const char *text_in(const bson_t *message, const char *name);
 bool document_in(const bson_t *message, const char *name, bson_t *view);
 uint32_t length_of(const bson_t *message);
-/* Writes `length` bytes; false where the text is not just their digits. */
+/* Writes `length` bytes; false if the text is not exactly their digits. */
 bool from_hex(const char *digits, uint8_t *bytes, size_t length);
 
 /* Nanoseconds since the epoch of `hello`. */
@@ -36,7 +36,7 @@ extern int stop_fd; /* readable from then on */
 /* False if the process has to stop before. */
 bool sleep_until(int64_t due_ns);
 
-/* What stamps take their values from. */
+/* The values that stamps take. */
 typedef struct {
     int64_t key, sequence, producer, made_ns, time_ms;
     uint64_t shift;
@@ -64,7 +64,7 @@ typedef struct {
 
 bool reference_read(reference *made, const bson_t *message, const pool *pools, refusal *why);
 void reference_free(reference *made);
-/* Copies a document to `to`, stamps it and shows it as `document`; returns its end. */
+/* Copies a document to `to`, stamps it and sets `document` to it; returns its end. */
 uint8_t *reference_make(const reference *from, uint32_t number, const input *values, uint8_t *to,
                         bson_t *document);
 

@@ -1,12 +1,12 @@
-/* Pools of clients: connecting, options, what the driver makes of them. */
+/* Pools of clients: connecting, options, what the driver resolves them to. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "client.h"
 
-/* Parsed by the driver, or by versions before 2.0, without any effect on a pool: the first two are
- * for clients without one. */
+/* Options that the driver (or versions before 2.0) parses without effect on a pool; the first two
+ * concern clients without a pool. */
 static const char *const IGNORED[] = {"serverSelectionTryOnce", "socketCheckIntervalMS",
                                       "maxIdleTimeMS", "waitQueueMultiple", "slaveOk"};
 enum { IGNORED_COUNT = sizeof IGNORED / sizeof *IGNORED };
@@ -99,7 +99,7 @@ static void append_write_concern(const mongoc_write_concern_t *concern, bson_t *
     bson_append_document_end(resolved, &fields);
 }
 
-/* The first client's. The URI keeps what was set, and names of compressors as keys. */
+/* Options of the first client. The URI has those that were set, and compressors' names as keys. */
 static void append_opened(mongoc_client_pool_t *pool, bson_t *opened) {
     bson_t resolved, compressors, commands;
     bson_iter_t each;

@@ -13,7 +13,7 @@ struct session {
     char *database;
 };
 
-/* A mode as in connection strings. */
+/* A read preference's mode, as in connection strings. */
 const char *preference_name(const mongoc_read_prefs_t *preference);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "client.h"
 
-/* An operation's own, of one thread and one client. */
+/* State of one operation for one thread and one client. */
 struct target {
     const operation *of;
     mongoc_client_t *client;
@@ -38,7 +38,8 @@ static void fail(answer *got, const bson_error_t *error, const bson_t *reply) {
     const char *server_name = reply ? text_in(reply, "codeName") : NULL;
     if (error->domain == MONGOC_ERROR_SERVER || error->domain == MONGOC_ERROR_WRITE_CONCERN)
         got->code = (int32_t)error->code;
-    /* Of a socket the driver says "error or timeout"; errno is left as its poll has set it. */
+    /* For sockets the driver reports "error or timeout"; errno still has the value that its poll
+     * has set. */
     bool late = got->code == 50 || got->code == 262 ||
                 (error->domain == MONGOC_ERROR_STREAM && errno == ETIMEDOUT) ||
                 (error->domain == MONGOC_ERROR_SERVER_SELECTION &&
@@ -71,7 +72,7 @@ static void noop(target *at, given *with, answer *got) {
         read_document(at, with->list[i], got);
 }
 
-/* What a write has done, out of its reply. */
+/* What a write has done, from its reply. */
 static void finish(const target *at, bool done, bson_t *reply, const bson_error_t *error,
                    const char *counted, int64_t wanted, answer *got) {
     if (!done)
@@ -327,7 +328,7 @@ const char *preference_name(const mongoc_read_prefs_t *preference) {
     return PREFERENCES[i].name;
 }
 
-/* Concerns stand on the collection; the options of a command, which has none, take them. */
+/* The collection has the concerns; a command has no collection, so its options take them. */
 static void set_concerns(target *at) {
     const bson_t *message = &at->of->message;
     bson_t concern;

@@ -15,7 +15,7 @@ typedef struct {
     char message[BSON_ERROR_BUFFER_SIZE];
 } answer;
 
-/* The documents of a call. Those of a bulk's part stand at ROLES_MAX times its number. */
+/* The documents of a call. Those of part n of a bulk begin at n times ROLES_MAX. */
 typedef struct {
     bson_t *documents;
     const bson_t **list; /* pointers to them */
@@ -50,7 +50,7 @@ void session_close(session *closed);
 uint32_t session_clients(const session *with);
 bool session_by_operation(const session *with);
 
-/* What one thread calls with: `clients` times `operations` targets, made of its own clients. */
+/* What one thread calls: `clients` times `operations` targets, made from its own clients. */
 target *targets_new(session *with, const operation *operations, uint32_t count, refusal *why);
 void targets_free(target *made, session *with, uint32_t count);
 target *target_of(target *made, uint32_t number);

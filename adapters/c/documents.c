@@ -72,7 +72,7 @@ static const uint8_t *document_at(const pool *from, uint32_t number, uint32_t *l
     return from->bytes + begin;
 }
 
-/* The offset of a stamp's value, or 0 where the document has none of that type and length. */
+/* The offset of a stamp's value, or 0 if the document has none of that type and length. */
 static uint32_t offset_of(const stamp *each, const bson_t *path, const bson_t *document) {
     bson_iter_t step, at, inner;
     bool found = bson_iter_init(&at, document) && bson_iter_init(&step, path);
@@ -85,7 +85,7 @@ static uint32_t offset_of(const stamp *each, const bson_t *path, const bson_t *d
     }
     if (!found || bson_iter_type(&at) != TYPES[each->as])
         return 0;
-    /* A value begins behind the zero of its name. */
+    /* A value begins after the zero byte of its name. */
     const char *name = bson_iter_key(&at);
     const uint8_t *value = (const uint8_t *)name + strlen(name) + 1;
     uint32_t text = each->as == GUID_STRING ? GUID_TEXT : each->prefix_length + each->width;

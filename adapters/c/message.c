@@ -73,7 +73,7 @@ int64_t now_ns(void) {
 }
 
 bool sleep_until(int64_t due_ns) {
-    /* Not clock_nanosleep: SIGTERM interrupts one thread only. */
+    /* clock_nanosleep would not do: SIGTERM interrupts only one thread. */
     struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
     for (int64_t left_ns; (left_ns = due_ns - now_ns()) > 0;) {
         struct timespec left = {left_ns / 1000000000, left_ns % 1000000000};

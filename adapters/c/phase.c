@@ -28,7 +28,7 @@ static bool schedule_open(schedule *opened, const char *path, refusal *why) {
     if (fd < 0 || fstat(fd, &about))
         return refuse(why, "internal", "%s: %s", path, strerror(errno));
     opened->size = (size_t)about.st_size;
-    /* Populated at once: page faults belong to `prepare`, not to the first lap. */
+    /* Populated in advance: page faults belong to `prepare`, not to the first lap. */
     void *bytes = mmap(NULL, opened->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     close(fd);
     if (bytes == MAP_FAILED || opened->size < SCHEDULE_HEAD_BYTES)
@@ -59,7 +59,7 @@ static bool operation_read(phase *all, operation *each, refusal *why) {
     return true;
 }
 
-/* Of a call, or of a bulk's part. */
+/* The capacity that a call, or a part of a bulk, needs. */
 static size_t most_bytes(const operation *each) {
     size_t bytes = 0;
     for (int role = 0; role < ROLES_MAX; role++)
@@ -67,7 +67,7 @@ static size_t most_bytes(const operation *each) {
     return bytes;
 }
 
-/* The room that a call can need, over all records: no operation makes more. */
+/* The capacity that any call needs, over all records, so that no operation allocates. */
 static void measure(phase *all) {
     size_t part_bytes = 0;
     for (uint32_t i = 0; i < all->operation_count; i++) {

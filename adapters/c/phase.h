@@ -1,4 +1,4 @@
-/* A phase, for the two files that are about it. */
+/* A phase, as shared by phase.c and worker.c. */
 #ifndef PHASE_H
 #define PHASE_H
 

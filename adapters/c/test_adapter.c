@@ -1,5 +1,5 @@
-/* What is libmongoc's own; `mongodyno check` replays the vectors. MDYN_URI adds tests on a server.
- */
+/* Tests of libmongoc's peculiarities; `mongodyno check` replays the vectors. MDYN_URI adds tests on
+ * a server. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void expect_at(int line, bool right, const char *said) {
 }
 #define EXPECT(right, said) expect_at(__LINE__, right, said)
 
-/* The session of one client; `opened` tells what came of it. */
+/* The session of one client; `opened` says whether it was opened. */
 static session *open_uri(const char *uri, bson_t *opened, refusal *why) {
     const char *query = strchr(uri, '?');
     bson_t options = BSON_INITIALIZER;
@@ -93,7 +93,7 @@ static void what_the_driver_uses(const char *server) {
     session_close(with);
 }
 
-/* Calls what the JSON describes, with one document. */
+/* Makes the call that the JSON describes, with one document. */
 static answer called(session *with, const char *json, const char *document) {
     refusal why = {.code = ""};
     answer got = {0};

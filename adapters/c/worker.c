@@ -83,7 +83,7 @@ static void make(worker *of, lane *into) {
     }
 }
 
-/* Gets the next operation ready to be called, unless this worker's turn is over. */
+/* Gets the next operation ready to be called, unless this worker's turn has ended. */
 static bool take(worker *of, lane *into) {
     phase *all = of->all;
     if (stopped || of->gave_up || of->ready_ns >= all->until_ns)
@@ -153,8 +153,8 @@ static void land(worker *of, lane *each) {
         flush(of);
 }
 
-/* A call blocks its thread, so each place of a window has one. They are a ring: the oldest
- * operation is where the next one goes. */
+/* A call blocks its thread, so each place of a window has one. The places are a ring: the next
+ * operation takes the place of the oldest. */
 void *lane_main(void *argument) {
     lane *each = argument;
     for (;;) {

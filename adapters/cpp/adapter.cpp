@@ -142,7 +142,7 @@ std::string answer(const std::string& line) {
 std::string error(const char* code, const std::string& message) {
   auto length = message.size();
   if (length > MESSAGE_MAX) {
-    // Not within a character.
+    // Cuts between characters, not within one.
     for (length = MESSAGE_MAX; (message[length] & 0xc0) == 0x80;) length--;
   }
   return "\"error\",\"code\":" + quoted(code) + ",\"message\":" + quoted(message.substr(0, length));

@@ -1,4 +1,4 @@
-// Flat BSON as bytes: messages, pools and answers are read, and nothing is built.
+// Flat BSON as bytes: messages, pools and answers are read without building objects.
 #pragma once
 
 #include <cstdint>
@@ -102,7 +102,7 @@ struct Element {
   }
 };
 
-// A view: whoever made the bytes keeps them.
+// A view: its creator keeps the bytes.
 class Document {
  public:
   Document() = default;

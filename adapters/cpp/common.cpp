@@ -1,4 +1,4 @@
-// What all parts have in common: the clock, text, samples, errors, the end of stdin in a turn.
+// What all parts share: the clock, text, samples, errors, the end of stdin in a turn.
 #include <cxxabi.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ std::int64_t now_ns() {
 }
 
 bool sleep_until(std::int64_t due_ns) {
-  // Not sleep_until of the library: SIGTERM interrupts one thread only.
+  // The library's sleep_until would not do: SIGTERM interrupts only one thread.
   pollfd stop = {stop_fd, POLLIN, 0};
   for (std::int64_t left_ns; (left_ns = due_ns - now_ns()) > 0;) {
     timespec left = {left_ns / 1000000000, left_ns % 1000000000};
@@ -78,7 +78,7 @@ static const std::int64_t HELD_NS = 1000000000;
 void watch_stdin(int done_fd) {
   pollfd watched[] = {{STDIN_FILENO, 0, 0}, {done_fd, POLLIN, 0}};
   while ((watched[1].revents & POLLIN) == 0) {
-    // The core is gone: no line comes in a turn.
+    // The core has ended: no line comes in a turn.
     if (poll(watched, 2, -1) > 0 && watched[0].revents != 0) _exit(0);
   }
   eventfd_t done;
@@ -87,7 +87,7 @@ void watch_stdin(int done_fd) {
 
 int create_samples(Document message) {
   const char* path = message["samples"].text();
-  // To append: the kernel keeps the writes of several threads apart.
+  // Opened to append: the kernel keeps the writes of several threads apart.
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) throw Refusal("internal", std::string(path) + ": cannot be made");
   return fd;

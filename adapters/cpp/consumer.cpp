@@ -43,7 +43,7 @@ class Consumer : public Phase {
       last_ns = now_ns();
       if (message && !is_sentinel(message)) take(message, last_ns);
       pollfd stdin_closed = {STDIN_FILENO, 0, 0};
-      if (!message && poll(&stdin_closed, 1, 0) > 0) _exit(0);  // the core is gone
+      if (!message && poll(&stdin_closed, 1, 0) > 0) _exit(0);  // the core has ended
     }
     samples_->flush();
     return {began_ns, exhausted_, failures_ >= failures_max_};
@@ -63,7 +63,7 @@ class Consumer : public Phase {
     tail_ = connection_->tail(collection_);
   }
 
-  // As {_id: …}, for the bytes belong to the cursor.
+  // Copied as {_id: …}, because the bytes belong to the cursor.
   void keep_position(Document message) {
     auto id = message["_id"];
     auto size = static_cast<std::uint32_t>(4 + 1 + sizeof "_id" + id.size() + 1);
@@ -80,12 +80,12 @@ class Consumer : public Phase {
            std::memcmp(id.value, last.value, id.size()) == 0;
   }
 
-  // A cursor behind the last document read if that is there, else at the oldest one.
+  // A cursor after the last document read if that still exists, otherwise at the oldest one.
   void reopen() {
     if (!position_.empty()) {
       if (connection_->has(collection_, Document(position_))) {
         tail();
-        // An await that ends without one: the position was overwritten meanwhile.
+        // An await that ends without a document: the position was overwritten meanwhile.
         for (auto passed = tail_->next(); passed; passed = tail_->next()) {
           if (is_position(passed)) return;
         }
@@ -102,7 +102,7 @@ class Consumer : public Phase {
       if (!tail_) reopen();
       auto message = tail_->next();
       if (message) {
-        // Not after an await without one: drivers end dead cursors as quietly.
+        // An await without a document resets nothing: drivers end dead cursors as silently.
         failures_ = 0;
         keep_position(message);
       }

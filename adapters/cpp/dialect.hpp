@@ -27,19 +27,19 @@ struct Failure {
   std::string name, message;
 };
 
-// Thrown by a call whose answer is not what the contract calls right.
+// Thrown by a call whose answer is not right by the contract.
 struct WrongAnswer : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// Without its namespace.
+// The class's name without its namespace.
 std::string class_name(const std::exception& fault);
 
 struct Part {
   Document message, first, second;
 };
 
-// What a call is given: documents in the order of its kind, or many; or the parts of a bulk.
+// What a call is given: documents in the order of its kind, or many, or the parts of a bulk.
 struct Given {
   std::uint32_t count = 0;
   std::vector<Document> documents;
@@ -50,7 +50,7 @@ struct Given {
 class Target {
  public:
   virtual ~Target() = default;
-  // Makes the driver's own types of what is given, before the clock begins.
+  // Makes the driver's own types from what is given, before the clock begins.
   virtual void ready(const Given& given) = 0;
   virtual Answer call(const Given& given) = 0;
 };
@@ -59,11 +59,12 @@ class Target {
 class Tail {
  public:
   virtual ~Tail() = default;
-  // The next document; none if an await has ended without one. Throws when the cursor is dead.
+  // Returns the next document; none if an await has ended without one. Throws when the cursor is
+  // dead.
   virtual Document next() = 0;
 };
 
-// What one thread uses of a client.
+// The part of a client that one thread uses.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -90,11 +91,11 @@ extern const int await_ms;
 
 void start();
 std::string version();
-// BSON of a line of JSON; throws.
+// Returns the BSON of a line of JSON; throws.
 std::string from_json(const std::string& line);
-// Throws what it cannot do, or the driver's exception, which `refusal` names.
+// Throws what the driver cannot do, or its exception, which `refusal` names.
 std::unique_ptr<Client> connect(Document target, const std::string& database);
-// Of the exception in flight.
+// The answer to the exception in flight.
 Refusal refusal();
 Failure failure();
 

@@ -12,8 +12,8 @@ namespace {
 using mongo::BSONObj;
 
 const int AUTHENTICATION_FAILED = 18, MECHANISM_UNAVAILABLE = 334, NAMESPACE_NOT_FOUND = 26;
-// The driver reads a few options of a connection string, and passes over all others; those of
-// write concerns and the timeout of sockets are set here, by its own API.
+// The driver reads a few options of a connection string and ignores all others; the adapter sets
+// those of write concerns and the timeout of sockets by the driver's own API.
 const std::set<std::string> OPTIONS = {
     "w",          "journal",       "wtimeoutMS",      "replicaSet",
     "authSource", "authMechanism", "socketTimeoutMS", "serverSelectionTimeoutMS"};
@@ -29,7 +29,7 @@ struct CursorDied : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// Without a copy: the harness keeps the bytes.
+// Not copied: the harness keeps the bytes.
 BSONObj object(Document document) {
   return BSONObj(reinterpret_cast<const char*>(document.data()));
 }
@@ -96,8 +96,8 @@ class LegacyTarget : public Target {
     return read(document);
   }
 
-  // update() and remove() tell nobody how many: their users ask the server once more, or write a
-  // bulk of one, whose result does.
+  // update() and remove() do not return how many documents they changed: users ask the server once
+  // more, or write a bulk of one, whose result has the number.
   Answer executed(mongo::BulkOperationBuilder& bulk, int wanted) const {
     mongo::WriteResult result;
     bulk.execute(&concern_, &result);
@@ -154,7 +154,7 @@ class LegacyTarget : public Target {
     return got;
   }
   Answer find_one_and_update(const Given& /*given*/) {
-    // Of its default the driver sends an empty document here, which servers refuse.
+    // By default the driver sends an empty document here, which servers refuse.
     auto concern = concern_;
     if (concern.obj().isEmpty()) concern.nodes(1);
     return found(client_.findAndModify(ns_, documents_[0], documents_[1], false, false, BSONObj(),
@@ -329,7 +329,7 @@ class LegacyClient : public Client {
   double socket_timeout_s_ = 0;  // none
 };
 
-// Of its own codes the driver has five digits; but two of the server have as many.
+// The driver's own codes have five digits; but so do two of the server's.
 bool is_servers(int code) { return (code > 0 && code < 9000) || code == 11000 || code == 11001; }
 
 Failure told(int code, const std::string& name, const std::exception& fault) {
@@ -380,7 +380,7 @@ Refusal refusal() {
 }
 
 Failure failure() {
-  // Where a query has no answer the driver keeps the exception to itself; the socket's errno stays.
+  // If a query has no answer, the driver does not pass on the exception; the socket's errno stays.
   bool late = errno == EAGAIN;
   try {
     throw;

@@ -23,11 +23,11 @@ using bsoncxx::builder::basic::kvp;
 using bsoncxx::builder::basic::make_document;
 using View = bsoncxx::document::view;
 
-// libmongoc's, which mongocxx gives without its domain.
+// Codes of libmongoc, which mongocxx returns without their domain.
 const int SERVER_SELECTION_FAILURE = 13053, CLIENT_AUTHENTICATE = 11, STREAM_CODES_END = 6;
 const int AUTHENTICATION_FAILED = 18, MECHANISM_UNAVAILABLE = 334, ATLAS_ERROR = 8000;
 const int POOL_SIZE_DEFAULT = 100;
-// Parsed by libmongoc 1.x without any effect on a pool.
+// Options that libmongoc 1.x parses without any effect on a pool.
 const char* const IGNORED[] = {"serverSelectionTryOnce", "socketCheckIntervalMS", "maxIdleTimeMS",
                                "waitQueueMultiple", "slaveOk"};
 
@@ -141,7 +141,7 @@ class CxxTarget : public Target {
     return read(document->view());
   }
 
-  // A result is empty where the server was not asked for one.
+  // A result is empty if the server was not asked for one.
   template <class Result>
   static Answer matched(const Result& result) {
     if (result && result->matched_count() != 1 && !result->upserted_id()) {
@@ -276,7 +276,7 @@ class CxxTail : public Tail {
   explicit CxxTail(mongocxx::cursor cursor) : cursor_(std::move(cursor)), at_(cursor_.end()) {}
 
   Document next() override {
-    // Of a tailable cursor each begin() asks again.
+    // On a tailable cursor each begin() asks again.
     if (at_ == cursor_.end()) {
       at_ = cursor_.begin();
     } else {
@@ -396,7 +396,7 @@ void start() {
   static mongocxx::instance instance{std::unique_ptr<mongocxx::logger>(new Warnings)};
 }
 
-// The library has no function that tells it; pkg-config does.
+// The library has no function that returns its version; pkg-config does.
 std::string version() { return DRIVER_VERSION; }
 
 std::string from_json(const std::string& line) {
@@ -454,7 +454,8 @@ Failure failure() {
       auto given = fault.raw_server_error()->view()["codeName"];
       if (given) made.name = std::string(given.get_string().value);
     }
-    // Of a socket the driver says "error or timeout"; errno is left as its poll has set it.
+    // For sockets the driver reports "error or timeout"; errno still has the value that its poll
+    // has set.
     bool client_late = late || fault.code().value() == SERVER_SELECTION_FAILURE;
     if (made.code == 0 ? client_late : made.code == 50 || made.code == 262) {
       made.outcome = TIMED_OUT;

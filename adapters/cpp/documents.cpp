@@ -70,7 +70,7 @@ struct Stamp {
     });
   }
 
-  // The offset of the value, or 0 where a document has none of its type and length.
+  // The offset of the value, or 0 if a document has none of its type and length.
   std::uint32_t offset(Document document) const {
     Element at;
     Document in = document;

@@ -21,7 +21,7 @@ std::string quoted(const std::string& text);
 std::string from_hex(const std::string& digits);
 std::string to_hex(const std::string& bytes);
 
-// What stamps take their values from. The two clocks are read when a stamp asks, if it is live.
+// The values that stamps take. The two clocks are read when a stamp asks, if the input is live.
 struct Input {
   std::int64_t key = 0, sequence = 0, producer = 0, made_ns = 0, time_ms = 0;
   std::uint64_t shift = 0;
@@ -54,14 +54,14 @@ class Reference {
   ~Reference();
   Reference(Reference&&) noexcept;
   std::uint32_t largest_bytes() const { return pool_->largest_bytes(); }
-  // Copies a document to `to`, stamps it and moves `to` behind it.
+  // Copies a document to `to`, stamps it and moves `to` past it.
   Document make(std::uint32_t number, const Input& input, std::uint8_t*& to) const;
 
  private:
   const Pool* pool_;
   std::int64_t fixed_;
   std::vector<Stamp> stamps_;
-  std::vector<std::uint32_t> offsets_;  // of each document and stamp; 0 where it has no such field
+  std::vector<std::uint32_t> offsets_;  // per document and stamp; 0 if it has no such field
 };
 
 struct Session {
@@ -69,10 +69,10 @@ struct Session {
   bool by_operation = false;
 };
 
-// Samples on their way to the file, of one thread.
+// Samples of one thread on their way to the file.
 class Samples {
  public:
-  explicit Samples(int fd) : fd_(fd), held_(HELD) {}  // its pages are there from here on
+  explicit Samples(int fd) : fd_(fd), held_(HELD) {}  // its pages are mapped from here on
   void add(std::int64_t intended_ns, std::int64_t start_ns, std::int64_t end_ns,
            std::uint64_t index, std::uint8_t operation, Outcome outcome, std::uint32_t worker);
   void begin(std::int64_t began_ns) { written_ns_ = began_ns; }
@@ -120,7 +120,7 @@ class Phase {
 };
 
 int create_samples(Document message);
-// Waits for a turn's end and ends the process where stdin does before.
+// Waits for a turn's end, and ends the process if stdin ends first.
 void watch_stdin(int done_fd);
 std::unique_ptr<Phase> prepare_workers(const std::string& message, Session& session);
 std::unique_ptr<Phase> prepare_consumer(const std::string& message, Session& session);

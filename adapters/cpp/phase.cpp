@@ -27,8 +27,8 @@ class Workers;
 
 // One operation between its record and its sample, and what the thread that calls it uses.
 struct Lane {
-  std::vector<std::unique_ptr<Connection>> connections;  // one of each client
-  std::vector<std::unique_ptr<Target>> targets;          // of each connection all operations'
+  std::vector<std::unique_ptr<Connection>> connections;  // one for each client
+  std::vector<std::unique_ptr<Target>> targets;          // all operations', on each connection
   std::vector<std::uint8_t> bytes;
   Given given;
   Target* target = nullptr;
@@ -39,7 +39,7 @@ struct Lane {
   std::unique_ptr<Failure> failure;
   bool flying = false;
   Semaphore go, landed;
-  std::thread thread;  // of a window
+  std::thread thread;  // used in a window only
 
   void call() {
     failure.reset();
@@ -56,7 +56,7 @@ struct Lane {
 
 struct Worker {
   explicit Worker(int fd) : samples(fd) {}
-  std::uint32_t number = 0;  // in this process
+  std::uint32_t number = 0;  // number in this process
   std::vector<std::unique_ptr<Lane>> lanes;
   Samples samples;
   std::int64_t last_ns = 0, ready_ns = 0;  // ready: when the next operation may begin
@@ -95,7 +95,7 @@ class Workers : public Phase {
   void keep_flying(Worker& worker);
   void work(Worker& worker);
 
-  const std::string bytes_;  // of the message: names and stamps are read in it
+  const std::string bytes_;  // parts of the message, whose names and stamps are read in place
   const Document message_;
   const Mode mode_;
   const std::int64_t think_ns_, lap_step_, item_step_, failures_max_;
@@ -157,7 +157,7 @@ Workers::Workers(const std::string& message, Session& session)
       workers_.back()->lanes.push_back(lane(session));
     }
   }
-  // None begins before all can.
+  // No worker begins before all are ready.
   for (auto& worker : workers_) {
     for (auto& lane : worker->lanes) {
       if (mode_ != Mode::WINDOW) break;
@@ -186,7 +186,7 @@ Workers::~Workers() {
   close(done_fd_);
 }
 
-// The room that a call can need, over all records: no operation makes more.
+// The capacity that any call needs, over all records, so that no operation allocates.
 void Workers::measure() {
   std::size_t part = 0;
   for (const auto& operation : operations_) part = std::max(part, operation.bytes());
@@ -265,7 +265,7 @@ void Workers::make(const Worker& worker, Lane& lane) {
   }
 }
 
-// Gets the next operation ready to be called, unless this worker's turn is over.
+// Gets the next operation ready to be called, unless this worker's turn has ended.
 bool Workers::take(Worker& worker, Lane& lane) {
   if (stopped || worker.gave_up || worker.ready_ns >= until_ns_) return false;
   std::uint64_t own = shared() ? 0 : worker.number;
@@ -309,8 +309,8 @@ void Workers::land(Worker& worker, Lane& lane) {
                      lane.number, lane.record.operation, outcome, first_worker_ + worker.number);
 }
 
-// A call blocks its thread, so each place of a window has one. They are a ring: the oldest
-// operation is where the next one goes.
+// A call blocks its thread, so each place of a window has one. The places are a ring: the next
+// operation takes the place of the oldest.
 void Workers::keep_flying(Worker& worker) {
   std::size_t next = 0, count = worker.lanes.size();
   auto finish = [&](Lane& lane) {

@@ -1,4 +1,4 @@
-// What a phase goes through: kinds of operations, the schedule's records.
+// What a phase executes: kinds of operations, the schedule's records.
 #pragma once
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ class Schedule {
     struct stat about;
     if (fd < 0 || fstat(fd, &about) != 0) throw Refusal("internal", path + ": cannot be read");
     size_ = static_cast<std::size_t>(about.st_size);
-    // Populated at once: page faults belong to `prepare`, not to the first lap.
+    // Populated in advance: page faults belong to `prepare`, not to the first lap.
     void* bytes = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     close(fd);
     if (bytes == MAP_FAILED) throw Refusal("internal", path + ": cannot be mapped");
@@ -68,7 +68,7 @@ class Schedule {
     return record;
   }
 
-  std::uint32_t records, slices;  // the parts of bulks stand behind the records
+  std::uint32_t records, slices;  // the parts of bulks follow the records
   std::int64_t lap_ns;
 
  private:
@@ -78,7 +78,7 @@ class Schedule {
 };
 
 struct Slice {
-  alignas(64) std::atomic<std::uint64_t> next{0};  // a cache line for each worker's own
+  alignas(64) std::atomic<std::uint64_t> next{0};  // a cache line for each worker
   std::uint64_t limit = UINT64_MAX;
 };
 

@@ -1,4 +1,5 @@
-// What is the drivers' own; `mongodyno check` replays the vectors. MDYN_URI adds tests on a server.
+// Tests of what is special to the drivers; `mongodyno check` replays the vectors. MDYN_URI adds
+// tests on a server.
 #include <cstdlib>
 #include <iostream>
 
@@ -46,7 +47,7 @@ void options_without_effect_are_refused() {
   EXPECT(refused("serverSelectionTimeoutMS=100") == "connect", "nobody is there");
 }
 
-// The failure of what the JSON describes, with one document.
+// The failure of the call that the JSON describes, with one document.
 Failure failure_of(Connection& connection, const std::string& json, const std::string& first) {
   auto message = dialect::from_json(json), document = dialect::from_json(first);
   auto target = connection.bind(Document(message));

@@ -1,4 +1,4 @@
-// The adapter of the official Go driver: reads messages, answers them.
+// The adapter of the official Go driver: reads messages and answers them.
 package main
 
 import (
@@ -21,7 +21,7 @@ const protocolVersion = 2
 
 var pacings = []string{"awaited", "think", "window", "rate", "burst"}
 
-// stop ends with SIGTERM.
+// stop ends when SIGTERM comes.
 var stop, _ = signal.NotifyContext(context.Background(), syscall.SIGTERM)
 
 type fields map[string]any
@@ -35,7 +35,7 @@ func refuse(code, format string, values ...any) error {
 	return &refusal{code, fmt.Sprintf(format, values...)}
 }
 
-// message holds the fields of all of them.
+// message has the fields of all messages.
 type message struct {
 	prepareMessage
 	Type, Deal, Database string
@@ -85,7 +85,7 @@ func (a *adapter) read() {
 	}
 }
 
-// answer handles one line, writes one, and returns the type of what was asked.
+// answer handles one line, writes one, and returns the type of the message.
 func (a *adapter) answer(line []byte) (kind string) {
 	var m message
 	var reply fields
@@ -123,7 +123,7 @@ func (a *adapter) handle(m *message) (fields, error) {
 		return a.phase.turn(m.UntilNS, a.lines)
 	case "end":
 		ended := a.phase
-		a.phase = nil // its pools are garbage from here on
+		a.phase = nil // from here on its pools are garbage
 		ended.close()
 		return ended.result(), nil
 	case "render":

@@ -10,8 +10,8 @@ import (
 
 var ctx = context.Background()
 
-// calls are the driver's as its users write them, their answers consumed. They read alike in each
-// generation of its API, by the names that dialect_*.go gives to its types.
+// calls are the driver's calls as its users write them, with their answers consumed. They are the
+// same in each generation of its API, because dialect_*.go gives its types the same names.
 var calls = map[string]call{
 	"noop": noop, "read_modify_write": readModifyWrite, // of the harness
 	"find_one": findOne, "update_one": updateOne,
@@ -85,7 +85,7 @@ func (t *target) single(result *singleResult) (got answer, err error) {
 	return got, err
 }
 
-// drain decodes document by document: Cursor.All would hold a large answer in memory.
+// drain decodes document by document: Cursor.All would keep a large answer in memory.
 func (t *target) drain(found *cursor, err error) (got answer, _ error) {
 	if err != nil {
 		return got, err
@@ -106,7 +106,7 @@ func matched(result *updateResult, err error) (answer, error) {
 	return answer{documents: result.MatchedCount + result.UpsertedCount}, nil
 }
 
-// describe names an error as the server does, else by its type.
+// describe names an error as the server does, otherwise by its type.
 func describe(err error) (code int, name string, timeout bool) {
 	var command commandError
 	var write writeException

@@ -42,7 +42,7 @@ var errNoDocuments, errUnacknowledged = mongo.ErrNoDocuments, mongo.ErrUnacknowl
 
 func decode(data []byte, into any) error { return bson.Unmarshal(data, into) }
 
-// many is documents as InsertMany takes them.
+// many has documents as InsertMany takes them.
 type many = []any
 
 func batch[T any](made []T) many {
@@ -63,7 +63,7 @@ var driver = fields{
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
 	"unordered", "clients"}
 
-// client is one of `open`, with its database.
+// client is a client of `open`, with its database.
 type client struct {
 	*mongo.Client
 	options  *options.ClientOptions
@@ -77,7 +77,7 @@ func newClient(uri, database string) (*client, error) {
 	if err != nil {
 		return nil, refuse("unsupported", "%v", err)
 	}
-	if len(parsed.UnknownOptions) > 0 { // the driver passes over them
+	if len(parsed.UnknownOptions) > 0 { // the driver ignores them
 		return nil, refuse("unsupported", "options unknown to the driver: %q",
 			slices.Sorted(maps.Keys(parsed.UnknownOptions)))
 	}
@@ -86,7 +86,7 @@ func newClient(uri, database string) (*client, error) {
 	if err != nil { // it has not yet looked for a server
 		return nil, refuse("unsupported", "%v", err)
 	}
-	// The connection string alone is told: this driver keeps its defaults to itself.
+	// Only the connection string is reported: this driver does not report its defaults.
 	concern := fields{} // unset: not sent
 	if parsed.WNumberSet {
 		concern["w"] = parsed.WNumber
@@ -116,7 +116,7 @@ func newClient(uri, database string) (*client, error) {
 	return &client{c, opts, c.Database(database), told}, nil
 }
 
-// prove says why there is no server that takes this client.
+// prove says why no server accepts this client.
 func (c *client) prove() error {
 	err := c.Ping(stop, nil)
 	if refused := (*auth.Error)(nil); errors.As(err, &refused) && !isTimeout(err) {
@@ -155,7 +155,7 @@ func (c *client) target(o *operation) *target {
 	}
 	if o.ReadPreference != "" {
 		mode, _ := readpref.ModeFromString(o.ReadPreference) // the core knows the modes
-		preference, _ := readpref.New(mode)                  // it fails on tags alone
+		preference, _ := readpref.New(mode)                  // it fails only on tags
 		opts.SetReadPreference(preference)
 	}
 	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
@@ -187,14 +187,14 @@ func writeConcern(asked *concern) *writeconcern.WriteConcern {
 	return writeconcern.New(set...)
 }
 
-// prepared is what a call takes beside documents, made before the first clock reading.
+// prepared is what a call takes besides documents, made before the first reading of the clock.
 type prepared struct {
 	find    *options.FindOptions
 	findOne []*options.FindOneOptions
 	models  []mongo.WriteModel
 }
 
-// setOptions makes those that change from call to call.
+// setOptions makes the options that change from call to call.
 func (t *target) setOptions(with *given) {
 	switch {
 	case with.limit == 0 && with.projection == nil:

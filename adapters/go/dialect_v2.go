@@ -41,7 +41,7 @@ var errUnacknowledged error // none in this generation
 
 func decode(data []byte, into any) error { return bson.Unmarshal(data, into) }
 
-// many is documents as InsertMany takes them.
+// many has documents as InsertMany takes them.
 type many = any
 
 func batch[T any](made []T) many { return made }
@@ -53,7 +53,7 @@ var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "nativ
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
 	"unordered", "clients"}
 
-// client is one of `open`, with its database.
+// client is a client of `open`, with its database.
 type client struct {
 	*mongo.Client
 	options  *options.ClientOptions
@@ -66,7 +66,7 @@ func newClient(uri, database string) (*client, error) {
 	if err != nil {
 		return nil, refuse("unsupported", "%v", err)
 	}
-	// The driver passes over options that it does not know, and reads one that it no longer uses.
+	// The driver ignores options that it does not know, and parses one that it no longer uses.
 	unknown := slices.Sorted(maps.Keys(parsed.UnknownOptions))
 	if parsed.SocketTimeoutSet {
 		unknown = append(unknown, "sockettimeoutms")
@@ -82,7 +82,7 @@ func newClient(uri, database string) (*client, error) {
 	return &client{c, opts, c.Database(database)}, nil
 }
 
-// prove says why there is no server that takes this client.
+// prove says why no server accepts this client.
 func (c *client) prove() error {
 	err := c.Ping(stop, nil)
 	if refused := (*auth.Error)(nil); errors.As(err, &refused) && !mongo.IsTimeout(err) {
@@ -96,8 +96,8 @@ func (c *client) prove() error {
 
 func (c *client) acknowledged() bool { return c.options.WriteConcern.Acknowledged() }
 
-// resolved tells the client's options. Connect has put the driver's own default of the largest
-// pool there; the other defaults are those that all drivers share.
+// resolved reports the client's options. Connect has set the driver's default of the largest pool;
+// the other defaults are those that all drivers share.
 func (c *client) resolved() fields {
 	set := c.options
 	resolved := fields{
@@ -142,7 +142,7 @@ func (c *client) target(o *operation) *target {
 	opts, concern := options.Collection(), c.options.WriteConcern
 	if o.WriteConcern != nil {
 		concern = &writeconcern.WriteConcern{W: o.WriteConcern.W, Journal: o.WriteConcern.J}
-		if nodes, ok := concern.W.(float64); ok { // as JSON has it; the driver wants an int
+		if nodes, ok := concern.W.(float64); ok { // as JSON has it; the driver expects an int
 			concern.W = int(nodes)
 		}
 		opts.SetWriteConcern(concern)
@@ -152,7 +152,7 @@ func (c *client) target(o *operation) *target {
 	}
 	if o.ReadPreference != "" {
 		mode, _ := readpref.ModeFromString(o.ReadPreference) // the core knows the modes
-		preference, _ := readpref.New(mode)                  // it fails on tags alone
+		preference, _ := readpref.New(mode)                  // it fails only on tags
 		opts.SetReadPreference(preference)
 	}
 	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
@@ -170,14 +170,14 @@ func (c *client) target(o *operation) *target {
 	return t
 }
 
-// prepared is what a call takes beside documents, made before the first clock reading.
+// prepared is what a call takes besides documents, made before the first reading of the clock.
 type prepared struct {
 	find    *options.FindOptionsBuilder
 	findOne []options.Lister[options.FindOneOptions]
 	models  []mongo.WriteModel
 }
 
-// setOptions makes those that change from call to call.
+// setOptions makes the options that change from call to call.
 func (t *target) setOptions(with *given) {
 	switch {
 	case with.limit == 0 && with.projection == nil:

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// input holds the values that stamps may put into one document.
+// input has the values that stamps may put into one document.
 type input struct {
 	Key, Shift, Sequence, Producer int64
 	MadeNS                         int64 `json:"made_ns"`
 	TimeMS                         int64 `json:"time_ms"`
 	GUID                           hexadecimal
-	live                           bool // the clocks are read when a stamp wants them
+	live                           bool // the clocks are read when a stamp needs them
 }
 
 type hexadecimal []byte
@@ -28,7 +28,8 @@ func (h *hexadecimal) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// guid spreads the shift little-endian: so the guids of one batch lie apart in an index.
+// guid spreads the shift little-endian, so that the guids of one batch are not neighbours in an
+// index.
 func (in *input) guid() []byte {
 	guid := make([]byte, 16)
 	copy(guid, in.GUID)
@@ -90,14 +91,14 @@ func (s *stamp) value(in *input) any {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", guid[:4], guid[4:6], guid[6:8], guid[8:10], guid[10:])
 }
 
-// reference names a document of a pool, or as `documents` all of them.
+// reference names a document of a pool or, as `documents`, all of them.
 type reference struct {
 	Pool, Document int
 	Stamps         []stamp
 	pool           []document
 }
 
-// one returns nil where an operation has no such part.
+// one returns nil if an operation has no such part.
 func (r *reference) one(in *input) document {
 	if r == nil {
 		return nil
@@ -105,7 +106,7 @@ func (r *reference) one(in *input) document {
 	return r.make(r.Document, in)
 }
 
-// field returns where the value of that name is, nil where there is none.
+// field returns the place of the value of that name, nil if there is none.
 func field(in document, name string) *any {
 	for i := range in {
 		if in[i].Key == name {
@@ -135,7 +136,7 @@ func (r *reference) make(number int, in *input) document {
 	return fresh
 }
 
-// copyDocument copies it in one piece, then what in it can be changed.
+// copyDocument copies it in one piece, then the parts that can be changed.
 func copyDocument(from document) document {
 	fresh := slices.Clone(from)
 	for i := range fresh {
@@ -144,7 +145,7 @@ func copyDocument(from document) document {
 	return fresh
 }
 
-// own puts a copy in place of a value that can be changed; numbers and strings cannot in Go.
+// own replaces a value that can be changed by a copy; numbers and strings cannot change in Go.
 func own(value *any) {
 	switch v := (*value).(type) {
 	case document:

@@ -1,6 +1,7 @@
 package main
 
-// form is how a program has the documents of an operation: in the driver's own type, or in a class.
+// form is how a program represents the documents of an operation: in the driver's own type, or in a
+// class.
 type form interface {
 	one(r *record, in *input) any
 	many(r *record, in *input, itemStep int64) many
@@ -10,10 +11,10 @@ type form interface {
 
 type decoder interface{ Decode(into any) error }
 
-// formOf has documents of type T.
+// formOf is the form with documents of type T.
 type formOf[T any] struct {
-	make func(number int, in *input) T // nil where none are made
-	sum  func(from *T) int64           // nil where nothing is added up
+	make func(number int, in *input) T // nil if none are made
+	sum  func(from *T) int64           // nil if nothing is added up
 }
 
 func (f *formOf[T]) one(r *record, in *input) any { return f.make(r.document, in) }
@@ -69,7 +70,7 @@ func native(o *operation) (form, error) {
 	return f, nil
 }
 
-// integer is 0 where the field holds none.
+// integer is 0 if the field has none.
 func integer(from document, name string) int64 {
 	if slot := field(from, name); slot != nil {
 		switch value := (*slot).(type) {

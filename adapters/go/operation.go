@@ -28,7 +28,7 @@ type concern struct {
 	J *bool
 }
 
-// given is what one call is given; all of it exists before the first clock reading.
+// given is what one call is given; all of it exists before the first reading of the clock.
 type given struct {
 	filter, projection, update, pipeline, command document
 
@@ -38,17 +38,17 @@ type given struct {
 	prepared
 }
 
-// answer is what the driver tells: documents that were read or counted, or that a write was about.
+// answer is what the driver returns: documents that were read or counted, or that a write changed.
 type answer struct{ documents, sum int64 }
 
 // call is the measured part: the driver's call as its users write it, its answer consumed.
 type call func(t *target, with *given) (answer, error)
 
-// rightAnswer: how many documents it tells (one, any number, or many as the record has it), and
+// rightAnswer says how many documents it has (one, any number, or as many as the record), and
 // whether the program has read them.
 type rightAnswer struct{ any, many, read bool }
 
-// rightAnswers of all kinds but those that write one document.
+// rightAnswers has all kinds except those that write one document.
 var rightAnswers = map[string]rightAnswer{
 	"noop": {any: true, read: true}, "find": {any: true, read: true},
 	"aggregate": {any: true, read: true}, "count": {any: true, read: true},
@@ -57,7 +57,7 @@ var rightAnswers = map[string]rightAnswer{
 	"read_modify_write": {read: true}, "find_one_and_update": {read: true},
 }
 
-// noop reads the documents made for it, as those of an answer are read.
+// noop reads the documents made for it as an answer's documents are read.
 func noop(t *target, with *given) (got answer, err error) {
 	if with.documents != nil {
 		t.form.reread(with.documents, &got)
@@ -89,7 +89,7 @@ func (o *operation) prepare(pools [][]document, clients []*client) (err error) {
 	for _, c := range clients {
 		o.targets = append(o.targets, c.target(o))
 	}
-	if clients == nil { // no-ops alone
+	if clients == nil { // only for no-ops
 		o.targets = []*target{{operation: o}}
 	}
 	for _, r := range []*reference{o.Documents, o.Filter, o.Projection, o.Update, o.Pipeline,
@@ -102,7 +102,7 @@ func (o *operation) prepare(pools [][]document, clients []*client) (err error) {
 	return err
 }
 
-// give makes the values that an application has at hand when it calls the driver.
+// give makes the values that an application has ready when it calls the driver.
 func (o *operation) give(with *given, w *worker, r *record) {
 	in := w.input(r)
 	switch {

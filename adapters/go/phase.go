@@ -95,7 +95,7 @@ func (p *phase) addWorker(i int) (err error) {
 	w := &worker{phase: p, number: int64(i), queue: p.queues[i%len(p.queues)],
 		turns: make(chan struct{}), flights: make([]flight, max(1, p.Pacing.Size)),
 		slots: make(chan *flight)}
-	// Outside of the heap, as the schedule is.
+	// Allocated outside of the heap, as the schedule is.
 	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANON | unix.MAP_PRIVATE
 	w.buffer, err = unix.Mmap(-1, 0, samplesBuffered*sampleBytes, access, kind)
 	if err == nil && (p.Pacing.Mode == "rate" || p.Pacing.ThinkNS > 0) {
@@ -123,7 +123,7 @@ func (p *phase) close() {
 	unix.Munmap(p.schedule.file)
 }
 
-// turn lets the workers go and waits for them, or for the end of stdin: no line comes in a turn.
+// turn releases the workers and waits for them, or for the end of stdin: no line comes in a turn.
 func (p *phase) turn(until int64, lines <-chan []byte) (fields, error) {
 	p.until, p.began = until, now()
 	if p.t0 == 0 {
@@ -168,7 +168,7 @@ func (p *phase) result() fields {
 			"gc_ns": collected.PauseTotal - p.collected.PauseTotal}}
 }
 
-// messageBytes bounds what is told of an error: that of a batch names each of its documents.
+// messageBytes limits the text of an error: that of a batch names each of its documents.
 const messageBytes = 4096
 
 func told(err error) string {

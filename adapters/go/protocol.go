@@ -36,7 +36,7 @@ func startClock(epoch int64) (resolution int64) {
 // than in the user's own program.
 type schedule struct {
 	file                         []byte
-	recordBytes, records, slices int64 // records: without the parts behind them
+	recordBytes, records, slices int64 // records: without the parts after them
 	lapNS                        int64
 }
 
@@ -59,7 +59,7 @@ func openSchedule(path string) (s schedule, err error) {
 	if err != nil {
 		return s, err
 	}
-	// Populated at once: page faults belong to `prepare`, not to the first lap.
+	// Populated in advance: page faults belong to `prepare`, not to the first lap.
 	s.file, err = unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ,
 		unix.MAP_PRIVATE|unix.MAP_POPULATE)
 	if err != nil {
@@ -91,8 +91,8 @@ type queue struct {
 
 func (q *queue) exhausted() bool { return q.dealt >= q.limit }
 
-// take deals out the next record, unless it is intended at or after `before`: then it waits there
-// for the next turn.
+// take deals out the next record, unless it is intended at or after `before`: then it waits for the
+// next turn.
 func (q *queue) take(before int64) (r record, ok bool) {
 	q.mutex.Lock()
 	if !q.exhausted() {

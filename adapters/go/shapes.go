@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// shapes are the classes that this adapter has, as users of the driver write them. They are
-// written by hand: by reflection the harness would be slower than what it measures.
+// shapes are the classes that this adapter has, as users of the driver write them. They are written
+// by hand: with reflection the harness would be slower than what it measures.
 var shapes = map[string]func(*operation) (form, error){
 	"small_document": mapped[smallDocument],
 	"large_document": mapped[largeDocument],
@@ -24,10 +24,10 @@ type largeDocument struct {
 	Established time.Time `bson:"Established"`
 }
 
-// class is what the harness asks of a pointer to one. A value of another type sets zero.
+// class is what the harness expects of a pointer to one. A value of another type sets zero.
 type class[T any] interface {
 	*T
-	own() // makes copies of what it shares with the one that it was copied from
+	own() // copies what it shares with its original
 	set(name string, value any)
 	integer(name string) int64
 }
@@ -70,7 +70,7 @@ func utc(value any) time.Time {
 	return time.UnixMilli(int64(date)).UTC()
 }
 
-// mapped has an operation's documents in a class.
+// mapped is an operation's documents in a class.
 func mapped[T any, P class[T]](o *operation) (form, error) {
 	f := &formOf[T]{}
 	if o.SumField != "" {

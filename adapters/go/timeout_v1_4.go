@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// isTimeout is what mongo.IsTimeout does from 1.5 on.
+// isTimeout does what mongo.IsTimeout does from 1.5 on.
 func isTimeout(err error) bool {
 	var network net.Error
 	var command commandError

@@ -26,7 +26,7 @@ type flight struct {
 	intended, start, end int64
 	answer               answer
 	err                  error
-	flying               bool // in a window
+	flying               bool // used in a window only
 	landed               chan struct{}
 }
 
@@ -48,18 +48,18 @@ func (w *worker) slot() {
 // is kept, which a goroutine per turn would have to grow again within the measurement.
 type worker struct {
 	phase        *phase
-	number       int64 // in this process
+	number       int64 // number in this process
 	queue        *queue
 	turns        chan struct{}
 	flights      []flight
-	slots        chan *flight // of a window
+	slots        chan *flight // places of a window
 	reading, due int64        // the last clock reading; when the next operation may begin
-	failures     int          // in a row
+	failures     int          // failures in a row
 	gaveUp       bool
 	buffer       []byte
 	used         int
-	written      int64 // when the buffer was, or the turn's beginning
-	failure      error // of the sample file
+	written      int64 // time of the last write, or of the turn's beginning
+	failure      error // failure of the sample file
 	sleeper      *sleeper
 	totals       answer
 	in           input // one for all: it would escape to the heap
@@ -83,7 +83,8 @@ func (w *worker) work() {
 	}
 }
 
-// window keeps every slot in flight. They are a ring: the oldest operation is where the next goes.
+// window keeps every slot in flight. Slots are a ring: the next operation takes the place of the
+// oldest.
 func (w *worker) window() {
 	begun, size := 0, len(w.flights)
 	land := func(f *flight) {
@@ -104,8 +105,8 @@ func (w *worker) window() {
 	}
 }
 
-// burst gives each operation a goroutine of its own, as a program that fires everything at once.
-// Ended operations are landed in between, so that memory holds only those in flight.
+// burst gives each operation its own goroutine, as a program that fires everything at once. It
+// lands ended operations in between, so that memory holds only those in flight.
 func (w *worker) burst() {
 	inFlight, landed := 0, make(chan *flight, burstLanded)
 	for f := new(flight); w.take(f); f = new(flight) {
@@ -116,14 +117,14 @@ func (w *worker) burst() {
 		for inFlight++; len(landed) > 0; inFlight-- {
 			w.land(<-landed)
 		}
-		w.reading = max(w.reading, now()) // there may be no sample yet to hold against the deadline
+		w.reading = max(w.reading, now()) // there may be no sample yet to compare with the deadline
 	}
 	for ; inFlight > 0; inFlight-- {
 		w.land(<-landed)
 	}
 }
 
-// take gets the next operation ready to be called, unless this worker's turn is over.
+// take gets the next operation ready to be called, unless this worker's turn has ended.
 func (w *worker) take(f *flight) (ok bool) {
 	p, before := w.phase, int64(math.MaxInt64)
 	if stop.Err() != nil || w.gaveUp || max(w.reading, w.due) >= p.until {
@@ -157,7 +158,7 @@ func (w *worker) take(f *flight) (ok bool) {
 	return true
 }
 
-// input is what the stamps of a record's first document are made of.
+// input sets the values that the stamps of a record's first document take.
 func (w *worker) input(r *record) *input {
 	w.in = input{Key: r.key, Sequence: r.number, GUID: r.guid, live: true,
 		Producer: w.number + w.phase.FirstWorker}
@@ -199,8 +200,8 @@ func (w *worker) flush() {
 	w.used, w.written = 0, w.reading
 }
 
-// sleeper is a timer of the kernel. The runtime's own timers round up to the next millisecond in
-// an idle process, and that would count as the driver's lateness.
+// sleeper is a timer of the kernel. The runtime's own timers round up to the next millisecond in an
+// idle process, and that would count as the driver's lateness.
 type sleeper struct {
 	fd     int // timer.Fd() would make it blocking
 	timer  *os.File

@@ -1,5 +1,5 @@
-// The main loop: a line, its answer (protocol/SPEC.md). In ES5, for Node.js 0.11 and later.
-// Arguments: the package, and the way of its calls (callback or promise).
+// The main loop: a line and its answer (protocol/SPEC.md), in ES5 for Node.js 0.11 and later.
+// Arguments: the package, and how it is called (callback or promise).
 'use strict';
 
 var documents = require('./documents');
@@ -26,7 +26,7 @@ function capabilities() {
   };
 }
 
-// Each answers `done(error, answer)`; an exception is answered as an error too.
+// Each handler calls `done(error, answer)`; an exception becomes an error answer too.
 var HANDLERS = {
   hello: function hello(message, done) {
     var options = process.env.NODE_OPTIONS ? process.env.NODE_OPTIONS.split(' ') : [];
@@ -126,7 +126,7 @@ function parse(line) {
   var message = null;
   try {
     message = JSON.parse(line);
-  } catch (_error) {} // told below
+  } catch (_error) {} // reported below
   if (message && HANDLERS.hasOwnProperty(message.type)) return message;
   throw new protocol.Refusal('protocol', 'the line is no JSON object of a known type');
 }

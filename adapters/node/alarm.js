@@ -1,5 +1,6 @@
-// Sleeps finer than the event loop's timers, which count whole milliseconds: a thread sleeps in its
-// place and wakes it up. It is late by 0.14 ms, not 0.5 (p50), and by 0.25, not 1.1 (p99).
+// Sleeps more precisely than the event loop's timers, which count whole milliseconds: a thread
+// sleeps in its place and wakes it up. It is late by 0.14 ms, not 0.5 (p50), and by 0.25, not 1.1
+// (p99).
 'use strict';
 
 const { Worker } = require('node:worker_threads');
@@ -28,7 +29,7 @@ let listening = false;
 const sleepers = []; // the next one last
 const system_ns = () => Number(process.hrtime.bigint());
 
-/** Starts the thread, once a process. */
+/** Starts the thread, once in a process. */
 exports.prepare = (done) => {
   thread ??= new Promise((resolve) => {
     const worker = new Worker(SLEEPER, { eval: true, workerData: { numbers, due } });
@@ -47,7 +48,7 @@ exports.sleep = (sleep_ns, wake) => {
 };
 
 function arm() {
-  if (!listening) listen(); // before the request, or its answer could come unheard
+  if (!listening) listen(); // before the request, or its answer could come unnoticed
   due[0] = sleepers.at(-1).due_ns;
   Atomics.add(numbers, REQUEST, 1);
   Atomics.notify(numbers, REQUEST);

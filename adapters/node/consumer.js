@@ -1,4 +1,4 @@
-// The consumer (protocol/SPEC.md, section 9): reads messages behind a tailable cursor, or from a
+// The consumer (protocol/SPEC.md, section 9): reads messages through a tailable cursor, or from a
 // change stream.
 'use strict';
 
@@ -6,7 +6,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Phase, RIGHT, stop } = require('./phase');
 const { now_ns, Samples } = require('./protocol');
 
-// The natural order needs no asking for: tailable cursors know no other.
+// The natural order is the only one that tailable cursors have, so it is not requested.
 const TAIL = { tailable: true, awaitData: true, maxAwaitTimeMS: 100 };
 const INSERTS = [{ $match: { operationType: 'insert' } }];
 const REOPEN_AFTER_MS = 10;
@@ -21,7 +21,7 @@ class Consumer extends Phase {
     this.collection = databases[0].collection(collection);
     this.cursor = null; // none after one has died
     this.opened = false; // that cursor, as far as the server has answered
-    this.last_id = undefined; // of the document read last: the position
+    this.last_id = undefined; // _id of the document read last: the position
     this.seeking = false; // the cursor's documents are known, up to the position
     this.lost = false; // the position has been overwritten
     this.failed = 0; // failures in a row
@@ -30,7 +30,7 @@ class Consumer extends Phase {
     this.counted = { cursors: 0, positions_lost: 0 };
   }
 
-  /** In position behind the sentinel. */
+  /** Takes its position after the sentinel. */
   ready(done) {
     this.takePosition().then(
       () => {
@@ -63,7 +63,7 @@ class Consumer extends Phase {
         if (!this.cursor) await this.reopen();
         document = await this.next();
         if (!this.seeking) this.failed = 0;
-        // Overwritten between look and opening.
+        // Overwritten between the look and the opening.
         else if (!document) throw new Error('the position is not where it was');
       } catch (error) {
         await this.recover(error);
@@ -73,14 +73,14 @@ class Consumer extends Phase {
     }
   }
 
-  /** Ends are held against the last reading; one await of the cursor lasts 100 ms at most. */
+  /** Limits are compared with the last reading; one await of the cursor lasts 100 ms at most. */
   goesOn() {
     const idle = this.last_ns - this.heard_ns >= this.idle_ns;
     const ended = this.exhausted || this.gave_up || idle || stop.requested;
     return !ended && this.last_ns < this.until_ns;
   }
 
-  /** The next document, or null where none has come; with the reading of when it is here. */
+  /** The next document, or null if none has come, with the reading of the clock when it came. */
   async next() {
     const document = await this.read();
     this.last_ns = now_ns();
@@ -111,7 +111,7 @@ class Consumer extends Phase {
     else if (!document.sentinel) this.add(document);
   }
 
-  /** By their bytes: an _id may be of any type. */
+  /** Compared by their bytes: an _id may have any type. */
   isLast(_id) {
     const { serialize } = this.types;
     return serialize({ _id }).equals(serialize({ _id: this.last_id }));
@@ -153,7 +153,7 @@ class Consumer extends Phase {
   }
 }
 
-/** Of a change stream. Its driver resumes it; what is left to do is to open it anew. */
+/** Reads a change stream. Its driver resumes it; the adapter only has to open it anew. */
 class StreamConsumer extends Consumer {
   /** The first answer is that it is open. */
   async takePosition() {

@@ -1,5 +1,5 @@
-// Pools, copies and stamps. Drivers have different values for one BSON type: `types` of a
-// dialect makes longs, doubles, object ids and binaries.
+// Pools, copies and stamps. Drivers have different values for a BSON type: `types` of a dialect
+// makes longs, doubles, object ids and binaries.
 'use strict';
 
 var fs = require('fs');
@@ -55,7 +55,7 @@ function copy(value, types) {
   return fresh;
 }
 
-/** The record's guid, with the shift XORed in as a u64: its halves, for `^` takes 32 bits. */
+/** The record's guid, with the shift XORed in as a u64: in halves, because `^` takes 32 bits. */
 function guidOf(worker) {
   var id = protocol.copyOf(worker.guids.slice(worker.guid_at, worker.guid_at + 16));
   id.writeUInt32LE((id.readUInt32LE(0) ^ worker.shift) >>> 0, 0);
@@ -113,7 +113,7 @@ function compile(stamp, types) {
   };
 }
 
-/** worker => a fresh, stamped document, out of those of the pool. */
+/** worker => a fresh, stamped document from those of the pool. */
 exports.pooled = function pooled(pool, stamps, types) {
   var compiled = (stamps || []).map(function (stamp) {
     return compile(stamp, types);

@@ -1,10 +1,11 @@
-// The same for workers and the consumer: turns, errors, pauses, collections of garbage.
+// What workers and the consumer share: turns, errors, pauses, garbage collections.
 'use strict';
 
 var protocol = require('./protocol');
 
-// Operations that call back at once (noop) never let the event loop look at signals. So it turns
-// between operations, once in this time: an idle turn takes some 2 us, 0.02 % of the time.
+// Operations that call back at once (noop) never let the event loop look at signals. The adapter
+// therefore yields to the loop between operations, once in this time: an idle turn takes some 2 us,
+// 0.02 % of the time.
 var PAUSE_EVERY_NS = 10e6;
 
 exports.RIGHT = 0;
@@ -23,12 +24,14 @@ function Phase(message) {
   this.t0_ns = null;
   this.last_ns = 0; // the last clock reading taken
   this.pause_due_ns = 0;
-  this.samples = null; // opened when nothing can go wrong any more
+  this.samples = null; // opened when nothing can fail any more
   this.collections = null; // of garbage, since the phase is ready
 }
 exports.Phase = Phase;
 
-/** Counts collections of garbage on this thread; null before Node.js 16, which does not tell. */
+/**
+ * Counts garbage collections on this thread; null before Node.js 16, which does not report them.
+ */
 exports.collections = function collections() {
   var counted = { gc_count: 0, gc_ns: 0 };
   var Observer, observer;
@@ -65,7 +68,7 @@ Phase.prototype.turned = function turned(exhausted, gave_up) {
   return { type: 'turn_done', began_ns: this.began_ns, exhausted: exhausted, gave_up: gave_up };
 };
 
-/** Lets the event loop turn, if it is time; tells whether `then` will be called. */
+/** Yields to the event loop if it is time; returns whether `then` will be called. */
 Phase.prototype.paused = function paused(then) {
   var phase = this;
   if (this.last_ns < this.pause_due_ns) return false;
@@ -77,13 +80,13 @@ Phase.prototype.paused = function paused(then) {
 };
 
 Phase.prototype.thrown = function thrown(error) {
-  // Old drivers put the server's whole answer into `result`, or tell no code at all.
+  // Old drivers put the server's whole answer into `result`, or report no code at all.
   var result = error.result || {};
   var told = typeof error.code === 'number' ? error.code : result.code;
   var code = typeof told === 'number' ? told : 0;
   var message = protocol.told(error.message || error.errmsg || error.err || error);
   var slow = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
-  // Up to 2 a socket's timeout has no name of its own.
+  // Up to 2 a socket's timeout has no separate name.
   var waited =
     /Timeout|ServerSelection/.test(error.name) || /^connection .* timed out/.test(message);
   this.note(code, error.codeName || result.codeName || error.name || 'Error', message);

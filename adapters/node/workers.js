@@ -23,7 +23,7 @@ function Worker(producer, slice, dealt, guids) {
   this.guids = guids;
   this.made_ns = now_ns;
   this.time_ms = Date.now;
-  // The last record and its values for stamps: set by Schedule.take, moved on by items.
+  // The last record and its values for stamps, set by Schedule.take and changed for each item.
   this.index = 0;
   this.lap = 0;
   this.intended_ns = 0;
@@ -64,7 +64,7 @@ function Workers(message, connection, dialect) {
   message.operations.forEach(function (definition) {
     this.plans.push(plans.prepare(definition, this));
   }, this);
-  // An operation's client: that of its worker, or by turns from there on.
+  // The client of an operation: its worker's, or by turns from there on.
   this.deal_step = byTurns ? 1 : 0;
   this.workers = [];
   for (w = 0; w < message.workers; w += 1) {
@@ -73,7 +73,7 @@ function Workers(message, connection, dialect) {
       new Worker(message.first_worker + w, slice, shared && byTurns ? 0 : w, this.schedule.bytes)
     );
   }
-  this.queue = []; // workers that may go on
+  this.queue = []; // workers that may continue
   this.draining = false;
   this.resume = this.drain.bind(this);
   this.samples = new protocol.Samples(message.samples);
@@ -81,7 +81,7 @@ function Workers(message, connection, dialect) {
 Workers.prototype = Object.create(phases.Phase.prototype);
 exports.Workers = Workers;
 
-/** Only pacing that sleeps between operations has the alarm's thread. */
+/** Only pacing that sleeps between operations needs the alarm's thread. */
 Workers.prototype.ready = function ready(done) {
   var sleeps = this.loop === rate || this.pacing.think_ns > 0;
   if (alarm && sleeps) alarm.prepare(done);
@@ -99,7 +99,7 @@ Workers.prototype.turn = function turn(message, done) {
   this.drain();
 };
 
-/** The worker goes on, after those that wait already: by turns even where nothing waits. */
+/** The worker continues after those that wait already: they take turns even if nothing waits. */
 Workers.prototype.later = function later(worker) {
   this.queue.push(worker);
   if (!this.draining) this.drain();
@@ -131,7 +131,7 @@ Workers.prototype.leave = function leave() {
   );
 };
 
-/** Whether the worker may begin an operation: the deadline is held against the last reading. */
+/** Whether the worker may begin an operation: the deadline is compared with the last reading. */
 Workers.prototype.goesOn = function goesOn(worker) {
   return this.last_ns < this.until_ns && !worker.gave_up && !stop.requested;
 };
@@ -140,7 +140,7 @@ Workers.prototype.next = function next(worker) {
   return this.goesOn(worker) && this.schedule.take(worker);
 };
 
-/** By itself: V8 of 2014 does not optimise a function that has a `try`. */
+/** A separate function: V8 of 2014 does not optimise a function that has a `try`. */
 function attempt(plan, target, made, finished) {
   try {
     plan.call(target, made, finished);
@@ -164,7 +164,7 @@ Workers.prototype.perform = function perform(worker, intended_ns, then) {
     var outcome = RIGHT;
     var due_ns = intended_ns === null ? start_ns : intended_ns;
     if (answered) {
-      if (error) throw error; // our own, from code after the answer
+      if (error) throw error; // the adapter's own failure, from code after the answer
       return;
     }
     answered = true;
@@ -225,11 +225,11 @@ function landed(phase, worker, index) {
   phase.later(worker);
 }
 
-/** Begins one operation where the oldest slot is free, and comes again. */
+/** Begins one operation if the oldest slot is free, and calls itself again. */
 function windowed(phase, worker) {
   var slot = worker.slice.taken % phase.pacing.size;
   if (!worker.leaving) {
-    if (worker.free[slot] === false) return; // `landed` comes here again
+    if (worker.free[slot] === false) return; // `landed` calls this again
     if (phase.next(worker)) {
       worker.free[slot] = false;
       worker.flying += 1;
@@ -244,7 +244,7 @@ function windowed(phase, worker) {
   phase.leave();
 }
 
-/** A record whose time lies behind the deadline is held for the next turn, never skipped. */
+/** A record that is due after the deadline is kept for the next turn, never skipped. */
 function rate(phase, worker) {
   var due_ns;
   if (!phase.goesOn(worker)) return phase.leave();
@@ -258,8 +258,8 @@ function rate(phase, worker) {
 }
 
 /**
- * All at once, as Promise.all over a map would, in one loop that nothing interrupts; the records
- * go round the workers.
+ * Issues all operations at once, as Promise.all over a map would, in one loop without interruption;
+ * the workers take the records in turn.
  */
 function burst(phase, first) {
   var workers = phase.workers;

@@ -12,7 +12,7 @@ use JSON::PP;
 use POSIX       ();
 use Time::HiRes qw(clock_getres CLOCK_MONOTONIC);
 
-# A driver beside the adapter goes before the system's.
+# A driver beside the adapter takes precedence over the machine's.
 use lib grep { -d } "$FindBin::Bin/driver/lib/perl5";
 use lib "$FindBin::Bin/lib";
 
@@ -61,13 +61,13 @@ sub say_line {
     return;
 }
 
-# At once: END blocks and destructors would talk to the server.
+# Ends at once: END blocks and destructors would talk to the server.
 sub leave {
     POSIX::_exit( 0 );
     return;
 }
 
-# Lines come by sysread: what is unread in a turn is for the poll to see, not in a buffer of Perl's.
+# Lines are read by sysread, so that the poll sees what is unread in a turn, not a buffer of Perl's.
 sub next_line {
     my $end;
     while ( ( $end = index $unread, "\n" ) < 0 ) {
@@ -77,7 +77,7 @@ sub next_line {
     return substr $unread, 0, $end + 1, q{};
 }
 
-# In a turn the core sends nothing: what can be read then is the end of stdin.
+# In a turn the core sends nothing, so the only thing to read is the end of stdin.
 sub leave_if_alone {
     vec( my $readable = q{}, fileno( STDIN ), 1 ) = 1;
     return if !$in_turn || select( $readable, undef, undef, 0 ) < 1;
@@ -85,7 +85,7 @@ sub leave_if_alone {
     return;
 }
 
-# The worker is the whole process, so signals are how it hears of both ends in a turn.
+# The worker is the whole process, so signals announce both ends in a turn.
 sub listen_for_ends {
     $SIG{IO} = \&leave_if_alone;
     fcntl STDIN, F_SETOWN, $$ + 0 or die "fcntl: $!\n";
@@ -112,7 +112,7 @@ sub refuse {
     return;
 }
 
-# A turn is read and answered without JSON::PP. Where eight processes share a core, that took 3 % of
+# A turn is read and answered without JSON::PP. With eight processes on a core, that took 3 % of
 # their turns of 100 ms.
 my $TURN = qr/^ \{ "type":"turn","until_ns": ( \d+ ) \} $/xms;
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# build.sh VERSION PHP: that version of the extension, compiled for this PHP, which loads it
-# where PHP_INI_SCAN_DIR is ./conf.d.
+# build.sh VERSION PHP: compiles that version of the extension for this PHP, which loads it if
+# PHP_INI_SCAN_DIR is ./conf.d.
 set -eu
 version=$1 php=$2
 
-# Debian's source package carries old releases too. Its list of packages is kept here, so that
-# nobody has to be root, or to have sources among the machine's own.
+# Debian's source package has old releases too. Its list of packages is kept here, so that this
+# needs neither root nor sources in the machine's own list.
 debian() {
     mkdir -p apt/parts apt/lists/partial apt/cache/archives/partial
     cp /etc/apt/sources.list.d/*.sources apt/parts/ 2>/dev/null || true

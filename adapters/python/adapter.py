@@ -1,6 +1,6 @@
 """mongodyno's adapter of PyMongo: reads a line, does it, answers a line. SPEC sections 1 to 3.
 
-`adapter.py asyncio` has tasks as workers, else threads.
+`adapter.py asyncio` has tasks as workers, otherwise they are threads.
 """
 
 import json
@@ -74,9 +74,9 @@ class Adapter:
         os._exit(0)
 
     def watch(self):
-        """Ends the process at the end of stdin in a turn: who reads the lines waits for that."""
+        """Ends the process at the end of stdin in a turn, when the reader of lines is waiting."""
         hangup = select.poll()
-        hangup.register(sys.stdin, 0)  # a hangup is told in any case
+        hangup.register(sys.stdin, 0)  # poll reports a hangup in any case
         hangup.poll()
         while not self.in_turn:
             time.sleep(0.05)
@@ -94,7 +94,7 @@ class Adapter:
         send("hello", protocol=PROTOCOL, adapter="python", driver=dialect.driver(), runtime={
             "name": platform.python_implementation(),
             "version": platform.python_version(),
-            "flags": getattr(sys, "orig_argv", [])[1 : -len(sys.argv)],  # 3.9 does not tell them
+            "flags": getattr(sys, "orig_argv", [])[1 : -len(sys.argv)],  # 3.9 does not report them
         }, clock={
             "source": "CLOCK_MONOTONIC",  # of time.monotonic_ns on Linux
             "resolution_ns": round(time.get_clock_info("monotonic").resolution * 1e9),

@@ -6,7 +6,7 @@ import dialect
 from documents import clock_ns
 from phase import HELD_NS, Errors, Samples
 
-AWAIT_MS = 100  # one await lasts so long at most, so that the other ends are seen in time
+AWAIT_MS = 100  # limit of one await, so that the other ends are noticed in time
 REOPEN_S = 0.010
 
 
@@ -61,10 +61,10 @@ class Consumer:
         return next(self.cursor, None)
 
     def reopened(self):
-        """A cursor behind the last document read if that is there, else at the oldest one."""
+        """A cursor after the last document read if that exists, otherwise at the oldest one."""
         if self.last_id is None:
             return self.tail()
-        # Asked for first, because a scan alone would have to keep all it passes in memory.
+        # Asked first, because a scan alone would have to keep all it passes in memory.
         if self.collection.find_one({"_id": self.last_id}) is not None:
             cursor = self.tail()
             for document in cursor:
@@ -116,9 +116,9 @@ class Consumer:
 
 
 class StreamConsumer(Consumer):
-    """Of a change stream. Its driver resumes it; what is left to do is to open it anew."""
+    """A change stream. Its driver resumes it; the adapter only has to open it anew."""
 
-    token = None  # of the last change read
+    token = None  # token of the last change read
 
     def in_position(self):
         return self.reopened()

@@ -18,7 +18,7 @@ AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atla
 TIMEOUT_CODES = (50, 262)
 EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
           "unacknowledged", "unordered", "clients", "lazy_insert"]  # fmt: skip
-if pymongo.version_tuple >= (3, 9):  # the first whose streams tell their position
+if pymongo.version_tuple >= (3, 9):  # the first whose streams report their position
     EXTRAS.append("change_stream")
 NUMBERS = {
     "int32": int,
@@ -30,12 +30,12 @@ NUMBERS = {
 
 encode = getattr(bson, "encode", bson.BSON.encode)  # from 3.9 on
 decode, objectid, guid = bson.decode_all, ObjectId, partial(Binary, subtype=4)
-# From 3.7 on; before, a count is a command. An instance has all names: they are collections.
+# From 3.7 on; before, a count is a command. An instance has all names, as collections.
 COUNTS_DOCUMENTS = hasattr(Collection, "count_documents")
 
 
 class WrongAnswer(Exception):
-    """The server answered, but not what the contract calls right."""
+    """The server answered, but not right by the contract."""
 
 
 def binary_copier(value):
@@ -52,7 +52,7 @@ def driver():
 
 def connect(uri, Client=pymongo.MongoClient):
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # of an option or a value that it passes over
+        warnings.simplefilter("error", UserWarning)  # for an option or a value that it ignores
         return Client(uri)
 
 
@@ -88,16 +88,16 @@ def opened(client):
 
 
 def failure(fault):
-    """The sample's outcome, the server's code or 0, its name for it or the driver's class."""
+    """The sample's outcome, the server's code or 0, its name or the driver's class."""
     name = type(fault).__name__
     if isinstance(fault, WrongAnswer):
         return 1, 0, name
     if not isinstance(fault, errors.OperationFailure):
-        # The property came with 4.2 and sees more than classes do; before that, the classes.
+        # The property came with 4.2 and covers more than classes do; before that, the classes.
         classes = (errors.NetworkTimeout, errors.ServerSelectionTimeoutError)
         return 3 if getattr(fault, "timeout", isinstance(fault, classes)) else 2, 0, name
     details = fault.details or {}
-    # A BulkWriteError has a code of the driver's own, 65; the server's codes are inside.
+    # A BulkWriteError has the driver's own code, 65; it contains the server's codes.
     inner = details.get("writeErrors") or details.get("writeConcernErrors") or [details]
     code = inner[0].get("code") or fault.code or 0
     return 3 if code in TIMEOUT_CODES else 2, code, inner[0].get("codeName") or name
@@ -163,8 +163,8 @@ def read_modify_write(collection, filter, update):
     return found
 
 
-# Of each kind: the method; what comes of its answer (None: nothing, since a call that fails raises;
-# tuple: the call has counted; read_one: of a field); the arguments that are given, in their order.
+# For each kind: the method; what reads its answer (None: nothing, because a call that fails raises;
+# tuple: the call has counted; read_one: one document); the given arguments, in their order.
 KINDS = {
     "noop": (None, tuple),
     "insert_one": ("insert_one", None, "documents"),
@@ -195,7 +195,7 @@ READ_PREFERENCES = {mode.mongos_mode: mode for mode in MODES}
 
 
 def with_options(call, operation):
-    """Only those that were asked for."""
+    """Only what was requested."""
     asked = {key: operation[key] for key in ("ordered", "upsert", "batch_size") if key in operation}
     return partial(call, **asked) if asked else call
 
@@ -205,7 +205,7 @@ def bulk_part(operation):
 
 
 def bind(api, database, operation, client):
-    """An operation's call, and the function that its answer goes through, if any."""
+    """An operation's call, and the function that reads its answer, if any."""
     kind, field = operation["kind"], operation.get("sum_field")
     if kind == "noop":
         return partial(api.noop, field), tuple
@@ -231,7 +231,7 @@ def bind(api, database, operation, client):
     return call, read_one(field) if finish is read_one else finish
 
 
-# The consumer's.
+# Opens the consumer's cursor.
 
 
 def tail(collection, await_ms):
@@ -246,7 +246,7 @@ def watch(collection, await_ms, token):
 
 
 class CursorDied(errors.PyMongoError):
-    """The driver ends a tailable cursor quietly, and keeps the server's reason to itself."""
+    """The driver ends a tailable cursor silently, and does not pass on the server's reason."""
 
 
 DriverError = errors.PyMongoError

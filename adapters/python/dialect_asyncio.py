@@ -1,4 +1,4 @@
-"""What AsyncMongoClient has of its own: the same calls as coroutines."""
+"""The API of AsyncMongoClient: the same calls as coroutines."""
 
 from inspect import isawaitable
 
@@ -18,7 +18,7 @@ async def noop(field, documents=()):
 async def drain(method, field, *given):
     documents = total = 0
     cursor = method(*given)
-    async for document in await cursor if isawaitable(cursor) else cursor:  # aggregate's
+    async for document in await cursor if isawaitable(cursor) else cursor:  # for aggregate
         documents += 1
         total += document.get(field, 0)
     return documents, total

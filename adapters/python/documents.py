@@ -1,6 +1,6 @@
 """What operations are given: copies of the pools' documents, and their stamps. SPEC 4 to 6.
 
-An item is an operation of the schedule, or a part of a bulk, with what stamps take from it.
+An item is an operation of the schedule, or a part of a bulk, with the values that stamps take.
 """
 
 import time
@@ -10,12 +10,12 @@ from pathlib import Path
 import dialect
 
 clock_ns = time.monotonic_ns
-# Of an item. One flat tuple: each object more is one more that the CPU's caches have lost.
+# Fields of an item. It is one flat tuple, because each further object is one more cache miss.
 KEY, SEQUENCE, PRODUCER, GUID, SHIFT, DOCUMENT, COUNT, OPERATION, DUE_NS = range(9)
 
 
 def sources(epoch_ns):
-    """For each word of `from` a function of an item."""
+    """For each word of `from`, a function of an item."""
     return {
         "key": itemgetter(KEY),
         "sequence": itemgetter(SEQUENCE),
@@ -26,7 +26,7 @@ def sources(epoch_ns):
 
 
 def guid(item):
-    """The record's, its first bytes XORed with the shift's low half, its last with the high."""
+    """The record's guid, XORed: first bytes with the shift's low half, last with the high."""
     guid, shift = item[GUID], item[SHIFT]
     mask = shift & 0xFFFFFFFF | shift >> 32 << 96
     return (int.from_bytes(guid, "little") ^ mask).to_bytes(16, "little")
@@ -38,7 +38,7 @@ def guid_string(guid):
 
 
 def conversion(stamp, sources):
-    """Of a stamp two functions: what an item gives it, and the value that it makes of that."""
+    """What a stamp takes from an item, and the value that it makes of that: two functions."""
     form, prefix, add = stamp["as"], stamp.get("prefix", ""), stamp.get("add", 0)
     if form == "guid":
         return guid, dialect.guid
@@ -89,7 +89,7 @@ def copier(value):
 
 
 def builder(copiers, stamps, sources):
-    """A function that makes an item's document out of a pool; a template is a pool of one."""
+    """A function that makes an item's document from a pool; a template is a pool of one."""
     own = [stamp for stamp in stamps if len(stamp["path"]) == 1]
     values = [(stamp["path"][0], *conversion(stamp, sources)) for stamp in own]
     puts = [putter(stamp, sources) for stamp in stamps if stamp not in own]
@@ -117,7 +117,7 @@ def render(message):
 
 
 class Makers:
-    """Of each operation a function of an item that makes what the call is given."""
+    """For each operation, a function of an item that makes what the call is given."""
 
     def __init__(self, message, schedule, epoch_ns):
         self.item_step, self.schedule = message["item_step"], schedule
@@ -144,7 +144,8 @@ class Makers:
         def make(item):
             return [build(item) for build in builders]
 
-        # Most are given one document, and a comprehension is one call more between operations.
+        # Most are given one document, and a comprehension would be one more call between
+        # operations.
         make = {0: lambda item: (), 1: lambda item: (builders[0](item),)}.get(len(builders), make)
         return (lambda item: [item[COUNT], *make(item)]) if kind == "find" else make
 

@@ -11,18 +11,18 @@ import dialect
 from documents import COUNT, DOCUMENT, DUE_NS, OPERATION, PRODUCER, SEQUENCE, Makers, clock_ns
 
 HEADER = struct.Struct("<8sIIIIQ")
-# Both have seven fields (without a guid an empty one), so no reader asks which record it has.
+# Both have seven fields (without a guid an empty one), so readers need not ask for the kind.
 RECORDS = {32: struct.Struct("<QQIIBB6x0s"), 48: struct.Struct("<QQIIBB6x16s")}
 SAMPLE = struct.Struct("<QQQIBBH")
-# Operations are read and samples packed by the block. One by one, each would run code that the
-# driver has pushed out of the CPU's caches since the last: 2 us in place of 0.5. A larger block
-# would stop the worker for longer: one of 512 samples took 0.35 ms, a latency of its own.
+# Operations are read and samples packed in blocks. One by one, each would run code that the driver
+# has pushed out of the CPU's caches since the last: 2 us instead of 0.5. A larger block would stop
+# the worker for longer: one of 512 samples took 0.35 ms, a latency in itself.
 BLOCK = 32
 # The contract allows 32,768 samples. Fewer cost no more: one write every few ms of no-ops.
 BUFFER_BYTES = 4_096 * SAMPLE.size
-HELD_NS = 1_000_000_000  # a buffer is written at the latest so long after the last
+HELD_NS = 1_000_000_000  # a buffer is written at the latest this long after the last write
 NAP_NS = 100_000_000  # a sleeper looks this often whether it has been stopped
-MESSAGE_MAX = 4_096  # characters that are told of an error
+MESSAGE_MAX = 4_096  # characters that are kept of an error
 
 
 def told(fault):
@@ -36,7 +36,7 @@ class Schedule:
         self.length, self.record = self.records // slices, RECORDS[size]
 
     def items(self, place, count, number, producer):
-        """Of the records from that place on, the first of which has that number in its slice."""
+        """The records from that place on, the first of which has that number in its slice."""
         lap = number // self.length
         shift, begun_ns = lap * self.lap_step, lap * self.lap_ns
         begin, size = HEADER.size + place * self.record.size, count * self.record.size
@@ -49,19 +49,19 @@ class Schedule:
         ]
 
     def block(self, slice, number, count, producer):
-        """The item of that number in the slice and some that follow in its lap."""
+        """The item of that number in the slice, and some that follow in its lap."""
         position = number % self.length
         count = min(count, self.length - position)
         return self.items(slice * self.length + position, count, number, producer)
 
     def parts(self, bulk):
-        """They stand behind the records."""
+        """The items of a bulk's parts, which follow the records."""
         place, count = self.records + bulk[DOCUMENT], bulk[COUNT]
         return self.items(place, count, bulk[SEQUENCE], bulk[PRODUCER])
 
 
 class Samples:
-    """Samples on their way to the file, of one thread."""
+    """Samples of one thread on their way to the file."""
 
     def __init__(self, file, epoch_ns):
         self.file, self.epoch_ns = file, epoch_ns
@@ -122,10 +122,10 @@ class Worker:
         self.phase, self.producer, self.samples = phase, producer, samples
         self.slice = 0 if phase.queued else place
         self.numbers = phase.numbers[self.slice]
-        # The worker's own client, and where operations are dealt the others after it in turn.
+        # The worker's own client; if operations are dealt, the others after it in turn.
         own, some = (self.slice, None) if phase.deals else (place, 1)
         self.plans = [(make, rotated(calls, own)[:some]) for make, calls in phase.plans]
-        self.held = None  # a number whose time lies behind the turn's end
+        self.held = None  # a number whose time is after the turn's end
         self.documents = self.sum = self.failures = self.last_ns = 0
         self.gave_up = False
 
@@ -133,14 +133,14 @@ class Worker:
         return self.phase.schedule.block(self.slice, number, count, self.producer)
 
     def plan(self, item):
-        """The maker of what its call is given, the call, and what the answer goes through."""
+        """The maker of what its call is given, the call, and the function that reads the answer."""
         make, calls = self.plans[item[OPERATION]]
         return make, *calls[item[SEQUENCE] % len(calls)]
 
     def items(self, began_ns):
-        """Of each operation of a turn when it is due (0: at once), and its item."""
+        """For each operation of a turn, when it is due (0: at once), and its item."""
         phase, numbers, due_ns = self.phase, self.numbers, 0
-        # Names of this function, for it runs between any two operations.
+        # Local names, because this runs between any two operations.
         block, begin, queued, think_ns = [], 0, phase.queued, phase.think_ns
         count = 1 if queued else BLOCK  # the numbers that follow in a queue are other workers'
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
@@ -183,8 +183,8 @@ class Worker:
 class Phase:
     """A phase between its turns.
 
-    Its model of workers says what they are (`api`, `worker`, `concurrency`, `consumer_ns`), how
-    the harness is run beside them, and how it waits for an answer of theirs.
+    Its model of workers says what they are (`api`, `worker`, `concurrency`, `consumer_ns`), how the
+    harness runs beside them, and how it waits for an answer of theirs.
     """
 
     origin_ns = None  # T0
@@ -198,7 +198,7 @@ class Phase:
         self.deals, self.epoch_ns = session["deal"] == "operation", epoch_ns
         self.failures_max, self.errors = message["errors_consecutive_max"], Errors()
         slices = 1 if self.queued else message["workers"]
-        # A range knows how much is left, and taking its next number needs no lock but Python's.
+        # A range knows how much is left, and taking its next number needs no lock except Python's.
         self.numbers = [iter(range(limit)) for limit in message["limits"] or [sys.maxsize] * slices]
         self.schedule = Schedule(message["schedule"], message["lap_step"])
         makers, self.plans = Makers(message, self.schedule, epoch_ns), []

@@ -33,7 +33,7 @@ class Alarm:
 
     async def until(self, due_ns):
         self.sleeper = LOOP.create_future()
-        # No interval, and when it ends: seconds and nanoseconds of each.
+        # No interval, and the time when it ends: seconds and nanoseconds of each.
         times = (ctypes.c_long * 4)(0, 0, *divmod(due_ns, 1_000_000_000))
         LIBC.timerfd_settime(self.timer, TIMER_ABSTIME, times, None)
         await self.sleeper
@@ -62,7 +62,7 @@ class TaskWorker(Worker):
         await asyncio.gather(*flying)
 
     async def sleep_until(self, due_ns):
-        """Sleep; False if it is stopped before. Nobody spins, for it would take a whole CPU."""
+        """Sleep; False if it is stopped before. Spinning would take a whole CPU."""
         while due_ns < self.phase.deadline_ns:
             now_ns = clock_ns()
             if due_ns <= now_ns:
@@ -72,7 +72,7 @@ class TaskWorker(Worker):
         return False
 
     def perform(self, due_ns, item):
-        """A coroutine of the call. What it is given is made by now, before any other task runs."""
+        """A coroutine of the call, whose arguments are made here, before any other task runs."""
         make, method, finish = self.plan(item)
         return self.call(due_ns, item, method, finish, make(item))
 
@@ -87,7 +87,7 @@ class TaskWorker(Worker):
             end_ns, fault = clock_ns(), raised
         self.note(due_ns, item, start_ns, end_ns, answer, fault)
         if end_ns >= phase.pause_due_ns:
-            # Let the loop turn once: some 10 us, so not behind each operation.
+            # Yield to the loop once: some 10 us, so not after each operation.
             phase.pause_due_ns = end_ns + PAUSE_NS
             await asyncio.sleep(0)
 
@@ -99,17 +99,18 @@ class TaskPhase(Phase):
 
     def __init__(self, message, session, epoch_ns):
         super().__init__(message, session, epoch_ns)
-        # Calls that await nothing never let the loop turn, and other workers would starve. These
-        # are those without an answer; all the others wait for one.
+        # Calls that await nothing never yield to the loop, and other workers would starve. These
+        # are the calls without an answer; all others wait for one.
         is_unanswered = partial(dialect_asyncio.is_unanswered, session["clients"][0])
         unanswered = any(map(is_unanswered, message["operations"]))
         self.pause_due_ns = 0 if unanswered else sys.maxsize
 
     async def burst(self, began_ns):
-        """All of them, as gather over a list of coroutines issues them; they go round the workers.
+        """All operations, issued as gather over a list of coroutines does; the workers take them in
+        turn.
 
-        The first await comes when every document is made and every task is there, in that order:
-        what happens to them then, the loop and the driver decide.
+        The first await comes when every document is made and every task exists, in that order; from
+        then on the loop and the driver decide.
         """
         flying, taker = [], self.workers[0]
         willing = [worker for worker in self.workers if not worker.gave_up]
@@ -137,7 +138,7 @@ class TaskPhase(Phase):
 
     @staticmethod
     def run(conversation):
-        """The loop has the main thread, as in a program; between turns it is the monitors'."""
+        """The loop runs in the main thread, as in a program; between turns the monitors do."""
         Thread(target=conversation, daemon=True).start()
         LOOP.run_forever()
 

@@ -1,4 +1,4 @@
-"""What is PyMongo's own; `mongodyno check` replays the vectors. MDYN_URI adds those on a server."""
+"""PyMongo's peculiarities; `mongodyno check` replays the vectors. MDYN_URI adds a server's."""
 
 import json
 import os
@@ -202,7 +202,7 @@ class Server(ServerCase):
 
 
 class Consumes(ServerCase):
-    """PyMongo ends tailable cursors quietly."""
+    """PyMongo ends tailable cursors silently."""
 
     def test_a_position_that_is_overwritten_while_it_is_looked_for(self):
         options = {"capped": True, "size": 4096}

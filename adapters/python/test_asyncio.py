@@ -1,4 +1,4 @@
-"""The same for the program of asyncio, and what an event loop alone has."""
+"""The same for the program of asyncio, and what only an event loop has."""
 
 import test_adapter
 from test_adapter import KEY, NOOP

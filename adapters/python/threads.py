@@ -32,10 +32,10 @@ class ThreadWorker(Worker):
         self.samples.flush()
 
     def back_to_back(self, began_ns):
-        """`drive` where nothing is waited for, and `note` of a right answer, written out.
+        """`drive` without waiting, and `note` of a right answer, written out.
 
         The first gains 1.7 %, the second 0.8 %. The driver pushes all other code out of the CPU's
-        caches, so each function more between two of its calls is read from memory again.
+        caches, so each further function between two of its calls is read from memory again.
         """
         phase, numbers, plans, block, begin = self.phase, self.numbers, self.plans, [], 0
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
@@ -70,7 +70,8 @@ class ThreadWorker(Worker):
         for due_ns, item in items:
             if due_ns and not self.sleep_until(due_ns):
                 return
-            # Name by name, here and below: to unpack a tuple into a call costs as much as the call.
+            # Assigned one by one, here and below: unpacking a tuple into a call costs as much as
+            # the call.
             make, method, finish = self.plan(item)
             start_ns, end_ns, answer, fault = timed(method, finish, make(item))
             self.note(due_ns, item, start_ns, end_ns, answer, fault)
@@ -91,7 +92,7 @@ class ThreadWorker(Worker):
         self.note(due_ns, item, *call.result())
 
     def sleep_until(self, due_ns):
-        """Sleep, for spinning would hold the interpreter's lock; False if it is stopped before."""
+        """Sleep; False if it is stopped before. Spinning would hold the interpreter's lock."""
         while due_ns < self.phase.deadline_ns:
             left_ns = due_ns - clock_ns()
             if left_ns <= 0:
@@ -106,8 +107,8 @@ class ThreadPhase(Phase):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        # One for each worker and for each place in its window, all begun here: the pool would
-        # begin them within the measurement.
+        # One for each worker and for each place in its window, all started here: the pool would
+        # start them within the measurement.
         count = len(self.workers) * (1 + self.size)
         self.threads, all_there = ThreadPoolExecutor(count), Barrier(count)
         wait([self.threads.submit(all_there.wait) for _ in range(count)])
@@ -117,7 +118,7 @@ class ThreadPhase(Phase):
         turns = [self.threads.submit(worker.turn, began_ns) for worker in self.workers]
         wait(turns)
         for turn in turns:
-            turn.result()  # raises what a worker could not go on with
+            turn.result()  # raises what ended a worker
         return self.done(began_ns)
 
     def end(self):

@@ -3,7 +3,7 @@
 
 # mongodyno's adapter of the gem mongo: reads a line, does it, answers a line. SPEC sections 1 to 3.
 
-# A driver beside the adapter goes before the system's.
+# A driver beside the adapter takes precedence over the machine's.
 gems = File.join(__dir__, 'gems')
 if Dir.exist?(gems)
   Gem.use_paths(gems, [gems])
@@ -18,7 +18,7 @@ require_relative 'phase'
 require_relative 'consumer'
 require_relative Mongo.const_defined?(:VERSION) ? 'dialect2' : 'dialect1'
 
-# The conversation. The main thread reads stdin alone, so that it sees its end in a turn as well.
+# The conversation. The main thread only reads stdin, so that it sees its end in a turn as well.
 class Adapter
   PROTOCOL = 2
   PACINGS = %w[awaited think rate burst].freeze
@@ -79,7 +79,7 @@ class Adapter
         capabilities: { **Dialect.capabilities, pacing: PACINGS, shapes: [], concurrency: THREADS })
   end
 
-  # Ruby keeps the words before the program's name to itself.
+  # Ruby does not report the words before the program's name.
   def flags
     words = File.read('/proc/self/cmdline').split("\0")
     ENV.fetch('RUBYOPT', '').split + words[1...words.index($PROGRAM_NAME)]

@@ -2,7 +2,7 @@
 
 # Reads the messages of a capped collection through a tailable cursor. SPEC section 9.
 class Consumer
-  AWAIT_MS = 100 # so long lasts one await at most: the other ends are seen in time
+  AWAIT_MS = 100 # limit of one await, so that the other ends are noticed in time
   REOPEN_S = 0.010
 
   def initialize(message, session, clock)
@@ -22,7 +22,7 @@ class Consumer
     @crew = Crew.new([TurnOf.new(self)])
   end
 
-  # What its thread calls.
+  # Called by its thread.
   TurnOf = Struct.new(:consumer) do
     def turn(began_ns)
       consumer.read(began_ns)
@@ -110,11 +110,11 @@ class Consumer
     nil
   end
 
-  # Behind the last document read if that is still there, else at the oldest one.
+  # A cursor after the last document read if that still exists, otherwise at the oldest one.
   def reopened
     return tail if @last_id.nil?
 
-    # Asked for first, because a scan alone would have to keep all it passes in memory.
+    # Asked first, because a scan alone would have to keep all it passes in memory.
     behind = @collection.find(_id: @last_id).first && skipped_to(@last_id)
     return behind if behind
 
@@ -123,7 +123,7 @@ class Consumer
     tail
   end
 
-  # A cursor behind that document; nil if it was overwritten meanwhile.
+  # A cursor after that document; nil if it was overwritten meanwhile.
   def skipped_to(id)
     cursor = tail
     while (document = cursor.next_document)

@@ -17,13 +17,13 @@ module Dialect
       native: BSON::BSON_CODER.name == 'BSON::BSON_C' }
   end
 
-  # No consumer: an await cannot be kept to 100 ms.
+  # No consumer: an await cannot be limited to 100 ms.
   def capabilities
     { operations: kinds.keys, alters: ['int64'], uri: 'plain', consumer_ns: nil,
       extras: %w[write_concern read_preference unacknowledged unordered clients] }
   end
 
-  # Servers of today refuse the commands of its bulks.
+  # Today's servers refuse the commands of its bulks.
   def kinds
     without = ['bulk_write']
     without << 'aggregate' unless Mongo::Collection.method_defined?(:aggregate) # 1.7
@@ -57,7 +57,7 @@ module Dialect
   end
 
   def connect(entry)
-    # The driver knows it by this name alone.
+    # The driver knows it only by this name.
     uri = entry['uri'].sub(/(?<=[?&])maxPoolSize(?==)/i, 'pool_size')
     wait_ms = entry['options']['serverSelectionTimeoutMS']
     client = CLIENT.from_uri(uri, wait_ms ? { connect_timeout: wait_ms.to_i / 1000.0 } : {})
@@ -79,7 +79,7 @@ module Dialect
                   commands: { count: 'count' } } }
   end
 
-  # Before 1.8: false, true, or what getlasterror is asked.
+  # Before 1.8: false, true, or what getlasterror is given.
   def concern(client)
     return client.write_concern if client.respond_to?(:write_concern)
 
@@ -97,7 +97,7 @@ module Dialect
     [is_timeout, code, error.class.name.split('::').last, error.message]
   end
 
-  # An operation by the driver's calls.
+  # Makes an operation with the driver's calls.
   class Operation < ::Operation
     def initialize(spec, client, database)
       super()

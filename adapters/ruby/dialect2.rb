@@ -6,13 +6,13 @@ require 'logger'
 require 'stringio'
 require 'uri'
 
-# mongo 2.5 calls what Ruby 3.0 has dropped; who runs the two together defines it again.
+# mongo 2.5 calls a method that Ruby 3.0 has dropped; users of both define it again.
 unless URI.respond_to?(:decode)
   URI.define_singleton_method(:decode) { |text| URI::DEFAULT_PARSER.unescape(text) }
   URI.define_singleton_method(:encode) { |text| URI::DEFAULT_PARSER.escape(text) }
 end
 
-# By default the driver logs to stdout, every command if it is 2.5.
+# By default the driver logs to stdout, and 2.5 logs every command.
 Mongo::Logger.logger = Logger.new($stderr, level: Logger::WARN)
 
 # How users of mongo 2.x write things.
@@ -25,12 +25,12 @@ module Dialect
               (Mongo::Error::TimeoutError if Mongo::Error.const_defined?(:TimeoutError))].compact
   DRIVER_ERRORS = [Mongo::Error, Timeout::Error, SystemCallError, IOError].freeze
   HAS_COUNT_DOCUMENTS = Mongo::Collection.method_defined?(:count_documents) # 2.6
-  # Before 2.9 the driver casts an option by its looks, and fails later or never.
+  # Before 2.9 the driver guesses an option's type by its looks, and fails later or never.
   CASTS = {
     /(timeoutms|size|seconds|level)\z/i => /\A\d+\z/,
     /\A(journal|fsync|ssl)\z/i => /\A(true|false)\z/,
     /\Aw\z/i => /\A(\d+|\D+)\z/,
-    # They go out by a name, and as a symbol, that no server takes.
+    # The driver sends them by a name, and as a symbol, that no server accepts.
     /\A(wtimeoutms|appname)\z/i => /\A\z/
   }.freeze
 
@@ -79,7 +79,7 @@ module Dialect
     raise Refusal.new('unsupported', ignored) unless ignored.empty?
 
     client = Mongo::Client.new(uri)
-    client.write_concern # 2.5 looks at it when it is asked for
+    client.write_concern # 2.5 checks it when it is asked for
     refuse_compressors(client, entry['options'])
     client.database.command(ping: 1)
     client
@@ -88,7 +88,7 @@ module Dialect
     raise e.is_a?(Refusal) ? e : Refusal.new(refusal(e, client), e.message)
   end
 
-  # What the driver passes over when it reads the connection string: it warns, or keeps a nil.
+  # Options that the driver ignores when it reads the connection string: it warns, or keeps a nil.
   def ignored_options(uri, options)
     log = Mongo::Logger.logger
     warned = StringIO.new
@@ -118,7 +118,8 @@ module Dialect
     when Mongo::Error::NoServerAvailable, Mongo::Error::SocketError then 'connect'
     when Mongo::Auth::Unauthorized then 'auth'
     when Mongo::Error::InvalidWriteConcern, Mongo::Error::InvalidServerPreference then 'unsupported'
-    # No client looks for a server before it is made: it is about the connection string.
+    # A client looks for a server only after it is made, so the failure concerns the connection
+    # string.
     else client ? 'internal' : 'unsupported'
     end
   end
@@ -136,7 +137,7 @@ module Dialect
         read_preference: camel(client.read_preference&.dig(:mode) || :primary),
         compressors: options[:compressors] || [],
         retry_writes: options[:retry_writes] ? true : false,
-        # 2.8 and before always try again, as many times as this.
+        # 2.8 and before always retry, as many times as this.
         retry_reads: options.fetch(:retry_reads) { client.cluster.max_read_retries.positive? },
         tls: options[:ssl] ? true : false,
         commands: { count: HAS_COUNT_DOCUMENTS ? 'aggregate' : 'count' }
@@ -165,7 +166,7 @@ module Dialect
       first = [*result['writeErrors'], *result['writeConcernErrors']].first || {}
       [first['code'].to_i, first['codeName'], first['errmsg']]
     when Mongo::Error::OperationFailure
-      # 2.5 has the code in the message alone.
+      # 2.5 has the code only in the message.
       return [error.message[/ \((\d+)\)(?:, |\z)/, 1].to_i] unless error.respond_to?(:code)
 
       [error.code.to_i, error.code_name]
@@ -185,7 +186,7 @@ module Dialect
     end
   end
 
-  # An operation by the driver's calls.
+  # Makes an operation with the driver's calls.
   class Operation < ::Operation
     def initialize(spec, client, database)
       super()
@@ -273,7 +274,7 @@ module Dialect
         read: mode && { mode: Dialect.snake(mode) } }.compact
     end
 
-    # A command has its concerns as fields of its own.
+    # A command has its concerns as its own fields.
     def target(spec, concerns)
       if spec['kind'] == 'command'
         @read = concerns.slice(:read)
@@ -290,9 +291,9 @@ module Dialect
     end
   end
 
-  # A tailable cursor that answers nil when an await has ended.
+  # A tailable cursor that returns nil when an await has ended.
   class Tail
-    # mongo 2.5 has no try_next; this is that of 2.6.
+    # mongo 2.5 has no try_next; this one is from 2.6.
     module TryNext
       def try_next
         @documents ||= process(@initial_result)
@@ -303,7 +304,7 @@ module Dialect
 
     def initialize(collection, await_ms)
       view = collection.find({}, cursor_type: :tailable_await, max_await_time_ms: await_ms)
-      view.each # opens the cursor, which the view keeps to itself
+      view.each # opens the cursor, which the view does not expose
       @cursor = view.instance_variable_get(:@cursor)
       @cursor.extend(TryNext) unless @cursor.respond_to?(:try_next)
     end

@@ -32,7 +32,7 @@ class Schedule
     @bytes.byteslice(HEADER_BYTES + (place * @record_bytes), @record_bytes).unpack('Q<2L<2C2x6a16')
   end
 
-  # A part of a bulk: they stand behind the records.
+  # A part of a bulk; parts follow the records.
   def part(number)
     record(@records + number)
   end
@@ -103,7 +103,7 @@ module Documents
     Dialect.encode(document)
   end
 
-  # As users write them: hashes, not what the driver decodes to. Frozen values can be shared.
+  # Values as users write them: hashes, not what the driver decodes to. Frozen values can be shared.
   def plain(value)
     case value
     when Hash then value.transform_values { |inner| plain(inner) }.freeze
@@ -113,7 +113,7 @@ module Documents
     end
   end
 
-  # A function that makes a fresh deep copy of a plain value. It looks for what is mutable once.
+  # A function that makes a fresh deep copy of a plain value. It finds what is mutable once.
   def copier(value)
     return -> { Dialect.copy_binary(value) } if value.is_a?(BSON::Binary)
 
@@ -187,7 +187,7 @@ module Documents
   end
 end
 
-# Of each operation a function of a record and its item that makes what the call is given.
+# For each operation, a function of a record and its item that makes what the call is given.
 class Makers
   def initialize(message, schedule)
     @schedule = schedule

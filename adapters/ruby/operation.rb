@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # An operation on its target. Each dialect adds the driver's calls, with the names of SPEC section
-# 4. They answer with the documents read and their sum, or nil, and raise what is wrong.
+# 4. They return the documents read and their sum, or nil, and raise errors.
 class Operation
   # What each call is given, in its order.
   KINDS = {

@@ -12,7 +12,7 @@ class Refusal < StandardError
   end
 end
 
-# The server answered, but not as the contract calls right.
+# The server answered, but not right by the contract.
 class WrongAnswer < StandardError; end
 
 # Failures by code and name, of all workers.
@@ -51,7 +51,7 @@ class Errors
   end
 end
 
-# Samples on their way to the file, of one thread.
+# Samples of one thread on their way to the file.
 class Samples
   # The contract allows 32,768 samples. Fewer cost no more, and take less of the measured memory.
   BUFFER_BYTES = 4_096 * 32
@@ -84,7 +84,7 @@ class Samples
   end
 end
 
-# The numbers of a slice's operations that are still to begin.
+# The numbers of a slice's operations that have not begun.
 class Numbers
   def initialize(limit)
     @limit = limit || Float::INFINITY
@@ -115,7 +115,7 @@ class SharedNumbers < Numbers
   end
 end
 
-# Threads that sleep until a turn, go through it together, and tell when the last one is done.
+# Threads that sleep until a turn, run it together, and report when the last one is done.
 class Crew
   def initialize(members)
     @lock = Mutex.new
@@ -123,7 +123,7 @@ class Crew
     @threads = members.zip(@gates).map { |member, gate| Thread.new { serve(member, gate) } }
   end
 
-  # The block is given what a member could not go on with, or nil.
+  # The block is given what ended a member, or nil.
   def go(began_ns, &done)
     @done = done
     @problem = nil
@@ -196,7 +196,7 @@ class Worker
 
   private
 
-  # False if the turn ends before. Nobody spins, for it would hold the interpreter's lock.
+  # False if the turn ends before. Spinning would hold the interpreter's lock.
   def sleep_until(due_ns)
     while due_ns < @phase.until_ns
       left_ns = due_ns - @clock.now_ns
@@ -241,7 +241,7 @@ class Worker
   end
 end
 
-# From `prepare` to `end`.
+# The state from `prepare` to `end`.
 class Phase
   attr_reader :clock, :schedule, :makers, :plans, :numbers, :queued, :deals, :think_ns, :until_ns,
               :errors, :errors_consecutive_max, :file

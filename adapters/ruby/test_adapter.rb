@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Holds what is the driver's own; `mongodyno check` replays the vectors. MDYN_URI adds those on a
-# server. For mongo 2.x.
+# Tests of the driver's peculiarities, for mongo 2.x; `mongodyno check` replays the vectors.
+# MDYN_URI adds those on a server.
 
 require 'minitest/autorun'
 require 'tmpdir'
@@ -16,7 +16,7 @@ class Child
 
   def initialize(folder)
     @folder = folder
-    # Not by popen, whose one object for both ends would be freed with the first.
+    # popen would not do: its one object for both ends would be freed with the first.
     reader, @out = IO.pipe
     @in, writer = IO.pipe
     @pid = spawn(RbConfig.ruby, File.join(__dir__, 'adapter.rb'),
@@ -72,7 +72,7 @@ class Child
   end
 end
 
-# With a folder of its own.
+# Runs with a private folder.
 class Case < Minitest::Test
   def setup
     @folder = Dir.mktmpdir
@@ -89,7 +89,7 @@ class Case < Minitest::Test
   end
 end
 
-# The dialect's own.
+# Tests of the dialect.
 class TestDialect < Case
   def test_failures_have_the_code_of_the_server
     bulk = Mongo::Error::BulkWriteError.new('writeErrors' => [{ 'code' => 11_000,
@@ -120,7 +120,7 @@ class TestDialect < Case
   end
 end
 
-# The program, without a server.
+# Tests of the program, without a server.
 class TestProgram < Case
   def test_sigterm_in_sleep
     child.prepare([{ name: 'noop', kind: 'noop' }], [[0, 0], [60_000_000_000, 0]],
@@ -143,7 +143,7 @@ class TestProgram < Case
   end
 end
 
-# On a server.
+# Tests on a server.
 class TestServer < Case
   def setup
     skip('MDYN_URI names no server') unless URI_OF_SERVER

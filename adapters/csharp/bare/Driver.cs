@@ -5,8 +5,8 @@ using System.Linq;
 using System.Net.Sockets;
 using System.Threading;
 
-// In place of a driver: what the contract requires of one, in the fewest lines, so that the
-// harness is held to all vectors where no driver can be had. Nobody should measure it.
+// Minimal code in place of a driver, with what the contract requires of one, so that all vectors
+// can be replayed on the harness without a driver. It is not for measurements.
 sealed class Driver : Dialect
 {
     static readonly Dictionary<string, Form> forms =
@@ -48,7 +48,7 @@ sealed class ServerError : Exception
         : base($"the server's code is {code}") => Code = code;
 }
 
-// Each thread has a connection of its own.
+// Each thread has its own connection.
 sealed class BareClient : Client
 {
     const int HeaderBytes = 16, Message = 2013, BodyAt = 5;

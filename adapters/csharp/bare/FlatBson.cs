@@ -4,12 +4,12 @@ using System.IO;
 using System.Linq;
 using System.Text;
 
-// One element of a document that lies in memory as BSON.
+// One element of a document in memory, as BSON.
 struct Element
 {
     public byte Type;
     public string Name;
-    public int At, Size; // of its value
+    public int At, Size; // offset and length of its value
 
     public static IEnumerable<Element> All(byte[] bytes, int document)
     {
@@ -24,7 +24,7 @@ struct Element
         }
     }
 
-    // The element at the end of a path; its type is 0 where there is none.
+    // The element at the end of a path; its type is 0 if there is none.
     public static Element Find(byte[] bytes, params string[] path)
     {
         var found = new Element();
@@ -113,7 +113,7 @@ sealed class Writer
             .ToArray();
 }
 
-// A copy is the bytes of a document, and a stamp overwrites some.
+// A copy has the bytes of a document, and a stamp overwrites some.
 sealed class FlatForm : Form<byte[]>
 {
     public override object Decode(byte[] bytes) => bytes;

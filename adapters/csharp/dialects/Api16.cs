@@ -3,10 +3,10 @@ using System.Collections.Generic;
 using System.Linq;
 using MongoDB.Driver;
 
-// What 1.6 has of its own: MongoServer and SafeMode, whose default is no answer.
+// The API of 1.6: MongoServer and SafeMode, which does not wait for answers by default.
 static class Api
 {
-    // This version passes over what it does not know.
+    // This version ignores options that it does not know.
     static readonly string[] options =
     {
         "connect", "connecttimeoutms", "fsync", "guids", "ipv6", "j", "journal", "maxidletimems",

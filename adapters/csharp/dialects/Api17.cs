@@ -2,7 +2,7 @@ using System;
 using System.Collections.Generic;
 using MongoDB.Driver;
 
-// What 1.7 and later have of their own: MongoClient and WriteConcern.
+// The API of 1.7 and later: MongoClient and WriteConcern.
 static class Api
 {
     public static MongoServer ServerOf(Address address, bool asServer)

@@ -23,7 +23,7 @@ abstract class BsonDialect : Dialect
     protected BsonDialect()
     {
 #if !DRIVER3
-        // Users of these versions say so where guids are binaries of subtype 4: the default is 3.
+        // Users of these versions set this if guids are binaries of subtype 4: the default is 3.
 #pragma warning disable 618
         BsonDefaults.GuidRepresentation = GuidRepresentation.Standard;
 #pragma warning restore 618
@@ -43,7 +43,7 @@ sealed class BsonForm : Form<BsonDocument>
 
     public override object Copy(object document) => CopyOf((BsonDocument)document);
 
-    // Not DeepClone, which shares binaries.
+    // DeepClone would share binaries.
     static BsonDocument CopyOf(BsonDocument from)
     {
         var fresh = new BsonDocument();
@@ -137,7 +137,7 @@ sealed class BsonForm : Form<BsonDocument>
     }
 }
 
-// Documents of a class that the driver maps by its own conventions.
+// Documents of a class that the driver maps by its conventions.
 sealed class MappedForm<T> : Form<T>
 {
     readonly Func<T, T> copy;
@@ -212,7 +212,7 @@ sealed class LargeDocument
     }
 }
 
-// Reads the fields of a message; the rest is of a generation.
+// Reads the fields of a message; the dialects read the rest.
 abstract class BsonTailed : Tailed
 {
     public override object Field(object document, string name) =>

@@ -9,7 +9,7 @@ sealed class Driver : Dialect
 {
     static readonly Dictionary<string, Form> forms =
         new Dictionary<string, Form> { { "", new DocumentForm() } };
-    // Its own names of options.
+    // The driver's names of options.
     static readonly Dictionary<string, string> names = new Dictionary<string, string>
     {
         { "maxPoolSize", "MaximumPoolSize" },
@@ -48,7 +48,7 @@ sealed class Driver : Dialect
         }
     }
 
-    // It knows no option of a standard connection string.
+    // The driver knows no option of a standard connection string.
     static string SettingsOf(Address address)
     {
         var pairs = address.Options
@@ -69,13 +69,14 @@ sealed class Driver : Dialect
     }
 }
 
-// A Mongo is one connection, and safemode asks that connection: threads do not share it.
+// A Mongo is one connection, and safemode asks that connection, so threads do not share it.
 sealed class CommunityClient : Client
 {
     readonly string settings, database;
     readonly bool safe;
     readonly MongoConnectionStringBuilder parsed;
-    // A thread finds again what it has put there: its writes and reads keep their order.
+    // A thread takes back the connection that it used before, so its writes and reads keep their
+    // order.
     readonly ConcurrentBag<Borrowed> idle = new ConcurrentBag<Borrowed>();
 
     public CommunityClient(string settings, string database, bool safe)
@@ -123,7 +124,7 @@ sealed class CommunityClient : Client
     }
 }
 
-// A Mongo that one operation has to itself.
+// A Mongo that only one operation uses.
 sealed class Borrowed : IDisposable
 {
     public readonly Mongo Mongo;
@@ -145,7 +146,7 @@ sealed class Borrowed : IDisposable
         connected = true;
     }
 
-    // The driver does not connect again where a server was away.
+    // The driver does not reconnect after a server was away.
     public void Disconnect()
     {
         if (connected)
@@ -249,7 +250,8 @@ sealed class CommunityTarget : Target
         }
     }
 
-    // What safemode asks. Its own exceptions tell no more, and its own calls not how many.
+    // The command that safemode sends. The driver's exceptions say no more, and its calls do not
+    // return the numbers.
     Answer Written(IMongoCollection<Document> collection, int? documents)
     {
         if (!Acknowledged)
@@ -274,7 +276,8 @@ sealed class CommunityTarget : Target
         return answer;
     }
 
-    // Its limit is how many documents each batch has; a cursor that is kept goes on behind it.
+    // The driver's limit is the number of documents in a batch; a cursor that is kept continues
+    // after it.
     Answer FindInBatches(IMongoCollection<Document> collection, Given given)
     {
         var answer = new Answer();
@@ -301,7 +304,7 @@ sealed class CommunityTarget : Target
         return Written(collection, null);
     }
 
-    // Not its Count, which wants a double: servers have told an integer since 2012.
+    // Its Count expects a double: servers have returned an integer since 2012.
     Answer Count(IMongoCollection<Document> collection, object filter)
     {
         var command = new Document { { "count", operation.Collection }, { "query", filter } };
@@ -330,7 +333,7 @@ sealed class CommunityTarget : Target
 
     void Read(Document document, ref Answer answer)
     {
-        // The driver does not look whether a query has failed.
+        // The driver does not check whether a query has failed.
         if (document.TryGetValue("$err", out var error))
             throw new MongoOperationException(error.ToString(), document);
         operation.Form.Read(document, operation.SumField, ref answer);

@@ -53,7 +53,7 @@ sealed class Driver : BsonDialect
             return Failure.Of(error, bulk.WriteErrors[0].Code, null);
         if (error is BulkWriteException late)
             return Failure.Of(error, late.WriteConcernError.Code, null);
-        if (error is ExecutionTimeoutException) // the driver's own name of code 50
+        if (error is ExecutionTimeoutException) // the driver's name of code 50
             return Failure.Of(error, 50, null);
 #endif
         var answer = (error as MongoCommandException)?.CommandResult?.Response ??

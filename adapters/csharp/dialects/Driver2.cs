@@ -46,7 +46,7 @@ sealed class Driver : BsonDialect
     {
         try
         {
-            // The driver passes over options that it does not know.
+            // The driver ignores options that it does not know.
             var unknown = new ConnectionString(uri).AllUnknownOptionNames.FirstOrDefault();
             if (unknown != null)
                 throw new FormatException($"the driver does not know the option '{unknown}'");
@@ -70,7 +70,7 @@ sealed class Driver : BsonDialect
             return Failure.Of(error, late.Code, late.CodeName);
         if (error is MongoCommandException command)
             return Failure.Of(error, command.Code, command.CodeName);
-        // The driver's own name of code 50.
+        // The driver's name of code 50.
         return Failure.Of(error, error is MongoExecutionTimeoutException ? 50 : 0, null);
     }
 }

@@ -3,7 +3,7 @@ using MongoDB.Bson;
 using MongoDB.Driver;
 
 // A capped collection of the driver 1.x, and its tailable cursors. One await lasts as long as the
-// server lets it, some 1 s: these versions cannot say.
+// server wants, some 1 s: these versions cannot limit it.
 sealed class Tailed1 : BsonTailed
 {
     readonly MongoCollection<BsonDocument> collection;
@@ -14,7 +14,7 @@ sealed class Tailed1 : BsonTailed
     {
         var cursor = collection.FindAll();
         cursor.SetFlags(QueryFlags.TailableCursor | QueryFlags.AwaitData);
-        // Not the enumerator of `foreach`: from 1.8 on that one waits until a document comes.
+        // The enumerator of `foreach` would wait from 1.8 on until a document comes.
         return new Tail1(new MongoCursorEnumerator<BsonDocument>(cursor));
     }
 

@@ -19,7 +19,7 @@ sealed class Target1<T> : Target
     {
         this.database = database;
         this.operation = operation;
-#pragma warning disable 618 // from 1.8 on there is another way, which 1.6 has not
+#pragma warning disable 618 // 1.8 has another way, which 1.6 lacks
         var settings = database.CreateCollectionSettings<T>(operation.Collection ?? "unused");
         if (operation.W != null || operation.Journal != null)
             Api.SetConcern(settings, operation);
@@ -35,7 +35,7 @@ sealed class Target1<T> : Target
         Call = CallOf(operation.Kind);
     }
 
-    // The driver's calls want documents of types of their own.
+    // The driver's calls take documents of special types.
     public override void Ready(Given given)
     {
         if (given.Filter != null)

@@ -5,7 +5,7 @@ using System.IO;
 using System.Linq;
 using System.Text;
 
-// Reads messages, answers them.
+// Reads messages and answers them.
 sealed class Adapter
 {
     const int Protocol = 2, MessageChars = 4096;

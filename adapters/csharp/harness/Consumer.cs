@@ -15,7 +15,7 @@ sealed class Consumer : IRole
     readonly Errors errors = new Errors();
     readonly SampleFile file;
     readonly Samples samples;
-    Tail tail; // null: the last one has died
+    Tail tail; // null: the last one died
     object last; // the _id read last; null: before the oldest document
     long messages, failures, cursors, lost; // failures: in a row
     bool exhausted;
@@ -80,14 +80,14 @@ sealed class Consumer : IRole
             "consumer", Json.Fields("cursors", cursors, "positions_lost", lost));
     }
 
-    // The next document; null where an await, or a cursor, has ended without one.
+    // The next document; null if an await, or a cursor, has ended without one.
     object Next()
     {
         try
         {
             tail = tail ?? Reopen();
             var document = tail.Next();
-            if (document == null) // of a dead cursor as well, the first time
+            if (document == null) // after a dead cursor as well, the first time
                 return null;
             failures = 0;
             last = collection.Field(document, "_id");
@@ -110,12 +110,12 @@ sealed class Consumer : IRole
         return collection.Open();
     }
 
-    // Behind the last document read if that is there, else at the oldest one.
+    // A cursor after the last document read if that still exists, otherwise at the oldest one.
     Tail Reopen()
     {
         if (last == null)
             return Open();
-        // Asked for first: a scan alone would have to keep all that it passes.
+        // Asked first: a scan alone would have to keep everything that it passes.
         if (collection.Has(last))
         {
             var open = Open();
@@ -146,19 +146,19 @@ abstract class Tailed
 
     public abstract bool Has(object id);
 
-    // Null where it is missing; numbers and truth values convert.
+    // Null if it is missing; numbers and truth values convert.
     public abstract object Field(object document, string name);
 }
 
 abstract class Tail : IDisposable
 {
-    // Null where an await has ended without a document.
+    // Null if an await has ended without a document.
     public abstract object Next();
 
     public abstract void Dispose();
 }
 
-// Drivers end a dead cursor quietly.
+// Drivers end a dead cursor silently.
 sealed class CursorDied : Exception
 {
     public CursorDied()

@@ -4,7 +4,7 @@ using System.Collections.Generic;
 using System.Linq;
 using System.Net.Sockets;
 
-// All that the harness asks of a driver. Each build has one, named Driver.
+// Everything that the harness expects of a driver. Each build has one, named Driver.
 abstract class Dialect
 {
     public abstract string DriverName { get; }
@@ -13,7 +13,7 @@ abstract class Dialect
     public abstract string[] Extras { get; }
     public virtual string[] Alters => new string[0];
 
-    // What taking one message costs it; null: no consumer.
+    // CPU time to take one message, ns; null: no consumer.
     public virtual long? ConsumerNs => null;
 
     // `standard` or `plain`: whether the driver knows serverSelectionTimeoutMS.
@@ -22,7 +22,7 @@ abstract class Dialect
     // Forms of documents by name; the driver's own is "".
     public abstract IReadOnlyDictionary<string, Form> Forms { get; }
 
-    // Refuses what the driver does not take; it has not yet looked for a server.
+    // Refuses what the driver does not accept; it has not yet looked for a server.
     public abstract Client Open(Address address, string database);
 
     public abstract Failure Describe(Exception error);
@@ -37,7 +37,7 @@ sealed class Address
     public readonly string[] Hosts;
     public readonly Dictionary<string, string> Options;
 
-    // With `plain`, serverSelectionTimeoutMS is the time to connect.
+    // serverSelectionTimeoutMS with `plain`: the time to connect.
     public TimeSpan? TimeToConnect => Options.TryGetValue("serverSelectionTimeoutMS", out var text)
         ? TimeSpan.FromMilliseconds(int.Parse(text)) : (TimeSpan?)null;
 
@@ -57,7 +57,7 @@ abstract class Client
     public abstract Dictionary<string, object> Resolved { get; }
     public abstract Target TargetOf(Operation operation);
 
-    // For a consumer, where the dialect has one.
+    // A consumer's collection, if the dialect has one.
     public virtual Tailed Tailed(string collection) => throw new NotSupportedException();
 
     // Asks the server for a ping.
@@ -68,7 +68,7 @@ abstract class Client
     }
 }
 
-// Where an operation goes, with its concerns and options, and how it is called.
+// The target of an operation, with its concerns and options, and how it is called.
 class Target
 {
     public Call Call;
@@ -77,7 +77,7 @@ class Target
     protected static TEnum Parse<TEnum>(string name) =>
         (TEnum)Enum.Parse(typeof(TEnum), name, true);
 
-    // Made into the driver's own types, where it has some for filters and the like.
+    // Converts documents into the driver's own types, if it has some for filters and the like.
     public virtual void Ready(Given given)
     {
     }
@@ -100,14 +100,14 @@ class Target
 // The measured part: the driver's call as its users write it, its answer consumed.
 delegate Answer Call(Given given);
 
-// All that one call is given; it exists before the first clock reading.
+// Everything that one call is given; it exists before the first reading of the clock.
 sealed class Given
 {
     public object Document, Filter, Projection, Update, Pipeline, Command;
     public IEnumerable Documents; // of the form's type
     public List<object> Parts;
     public int Limit, Count;
-    public IDisposable Own; // what the dialect lends to this call alone
+    public IDisposable Own; // what the dialect lends to this call only
 
     // A batch is not kept while the worker sleeps.
     public void Forget()
@@ -120,7 +120,7 @@ sealed class Given
     }
 }
 
-// Documents that were read or counted, or that a write was about.
+// Documents that were read or counted, or that a write changed.
 struct Answer
 {
     public long Documents, Sum;
@@ -134,7 +134,7 @@ struct Failure
     public string Name;
     public bool TimedOut;
 
-    // The server's name of a code, if it tells one; else that of the exception's class.
+    // The server's name of a code, if it reports one; otherwise the exception's class.
     public static Failure Of(Exception error, int code, string name) => new Failure
     {
         Code = code,
@@ -151,7 +151,7 @@ struct Failure
     }
 }
 
-// An `error` with a code of its own; every other exception is `internal`.
+// An `error` with its own code; every other exception is `internal`.
 sealed class Refusal : Exception
 {
     public readonly string Code;
@@ -176,7 +176,7 @@ abstract class Form
     // Adds a document that was read, and the integer in its field.
     public abstract void Read(object document, string sumField, ref Answer answer);
 
-    // A list of exactly that type, for the driver's calls are generic.
+    // A list of exactly that type, because the driver's calls are generic.
     public abstract IList NewList(int capacity);
 
     public abstract IEnumerable Lazily(IEnumerable<object> documents);

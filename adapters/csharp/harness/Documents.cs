@@ -12,9 +12,9 @@ sealed class Input
     public long Key, Shift, Sequence, Producer, MadeNs, TimeMs;
     public byte[] Guids = new byte[16]; // the schedule's bytes, where its guid begins at GuidAt
     public int GuidAt;
-    public bool Live; // the clocks are read when a stamp wants them
+    public bool Live; // the clocks are read when a stamp needs them
 
-    // Looked up by name at `prepare` alone.
+    // Looked up by name only at `prepare`.
     public static Func<Input, long> Getter(string from)
     {
         switch (from)
@@ -102,7 +102,7 @@ sealed class Reference
     readonly Form form;
     readonly Action<object, Input>[] stampers;
 
-    // Null where an operation has no such part.
+    // Null if an operation has no such part.
     public static Reference Of(Message from, Pools pools, Form form) =>
         from == null ? null : new Reference(from, pools, form);
 
@@ -131,7 +131,7 @@ sealed class Reference
     }
 }
 
-// The pools of a phase, decoded into each form that its operations want.
+// The pools of a phase, decoded into each form that its operations need.
 sealed class Pools
 {
     readonly List<byte[]>[] files;

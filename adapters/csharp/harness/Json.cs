@@ -8,7 +8,7 @@ using System.Text;
 // A JSON object as it was read.
 sealed class Message : Dictionary<string, object>
 {
-    // Null where the field is missing or null.
+    // Null if the field is missing or null.
     public T Get<T>(string name)
         where T : class => TryGetValue(name, out var value) ? value as T : null;
 
@@ -26,8 +26,8 @@ sealed class Message : Dictionary<string, object>
         (Get<List<object>>(name) ?? new List<object>()).Cast<T>();
 }
 
-// A reader of its own: .NET and Mono have none in common that refuses half an object. Integers
-// are long, other numbers double.
+// A JSON reader: .NET and Mono share none that refuses half an object. Integers are long, other
+// numbers double.
 sealed class JsonReader
 {
     readonly string line;
@@ -83,7 +83,7 @@ sealed class JsonReader
         }
     }
 
-    // The next character that is no space; NUL at the end.
+    // The next character that is not a space; NUL at the end.
     char Next()
     {
         while (at < line.Length && char.IsWhiteSpace(line[at]))
@@ -147,7 +147,7 @@ sealed class JsonReader
 
 static class Json
 {
-    // A word of the driver as connection strings have it: primaryPreferred.
+    // A word of the driver as connection strings write it: primaryPreferred.
     public static string Camel(object word)
     {
         var text = word.ToString();
@@ -165,7 +165,7 @@ static class Json
 
     public static StringBuilder Write(object value, StringBuilder to)
     {
-        // No switch over types: the compiler of Mono has none.
+        // No switch over types, because Mono's compiler has none.
         if (value == null)
             return to.Append("null");
         if (value is bool flag)

@@ -8,13 +8,13 @@ using System.Threading;
 static class Machine
 {
     const int ClockMonotonic = 1, AbsoluteTime = 1, Second = 1000000000;
-    const long SliceNs = 100000000; // a sleeper looks for SIGTERM so often
+    const long SliceNs = 100000000; // interval at which a sleeper looks for SIGTERM
 
     static readonly long tickNs = Second / Stopwatch.Frequency;
     static long epochNs;
     static volatile bool stopped;
 
-    // Both runtimes read CLOCK_MONOTONIC; Mono cuts it to 100 ns.
+    // Both runtimes read CLOCK_MONOTONIC; Mono truncates it to 100 ns.
     public static long ResolutionNs => tickNs;
 
     public static bool Stopped => stopped;
@@ -23,7 +23,7 @@ static class Machine
 
     public static long Now() => Stopwatch.GetTimestamp() * tickNs - epochNs;
 
-    // Sleeps in the kernel, for Thread.Sleep counts milliseconds. False: SIGTERM has come.
+    // Sleeps in the kernel, because Thread.Sleep counts milliseconds. False: SIGTERM has come.
     public static bool SleepUntil(long ns)
     {
         for (var now = Now(); now < ns && !stopped; now = Now())
@@ -39,7 +39,7 @@ static class Machine
         return !stopped;
     }
 
-    // Ends the process at once: Environment.Exit waits for the runtime's own ends.
+    // Ends the process at once: Environment.Exit would wait for the runtime's cleanup.
     public static void Leave() => _exit(0);
 
     [StructLayout(LayoutKind.Sequential)]
@@ -57,7 +57,7 @@ static class Machine
 #if MONO
     public const string RuntimeName = "mono";
 
-    // Mono tells its version in a method of its own alone: "6.8.0.105 (Debian ...)".
+    // Mono reports its version only in a special method: "6.8.0.105 (Debian ...)".
     public static string RuntimeVersion
     {
         get
@@ -81,17 +81,17 @@ static class Machine
         waiting.Start();
     }
 
-    // Mono counts collections of the nursery and of the whole heap apart.
+    // Mono counts collections of the nursery and of the whole heap separately.
     public static long Collections => GC.CollectionCount(0) + GC.CollectionCount(1);
 
-    // Mono does not tell it.
+    // Mono does not report it.
     public static long? PausedNs => null;
 #else
     public const string RuntimeName = "dotnet";
 
     public static string RuntimeVersion => Environment.Version.ToString();
 
-    static PosixSignalRegistration registration; // garbage, it would be undone
+    static PosixSignalRegistration registration; // if it were garbage, it would be undone
 
     public static void OnTerminate(Action stop) =>
         registration = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context =>

@@ -3,10 +3,10 @@ using System.Collections;
 using System.Collections.Generic;
 using System.Linq;
 
-// One entry of `operations`, and all that is ready before the first turn.
+// One entry of `operations`, and everything that is ready before the first turn.
 sealed class Operation
 {
-    // How many documents a right answer tells: any number; as many as the record has; else one.
+    // How many documents a right answer has: any number; as many as the record says; otherwise one.
     static readonly string[] any =
     {
         "noop", "find", "aggregate", "count", "estimated_count", "command", "drop",
@@ -16,7 +16,7 @@ sealed class Operation
     static readonly string[] read = { "find_one", "read_modify_write", "find_one_and_update" };
 
     public readonly string Kind, Collection, SumField, ReadConcern, ReadPreference;
-    public readonly string W; // of its write concern; null where it has none or no w
+    public readonly string W; // w of its write concern; null if it has none
     public readonly bool? Journal;
     public readonly bool Ordered, Upsert, Lazy;
     public readonly int BatchSize;
@@ -62,7 +62,7 @@ sealed class Operation
         addsUp = reads || any.Take(5).Contains(Kind);
     }
 
-    // Makes the values that an application has at hand when it calls the driver.
+    // Makes the values that an application has ready when it calls the driver.
     public void Give(Given given, Input input, ref Record record, Phase phase)
     {
         given.Count = record.Count;
@@ -101,7 +101,7 @@ sealed class Operation
             yield return documents.Make(first + j, input);
     }
 
-    // A no-op reads the documents made for it, as those of an answer are read.
+    // A no-op reads the documents made for it as an answer's documents are read.
     public Answer ReadGiven(Given given)
     {
         var answer = new Answer();
@@ -110,7 +110,7 @@ sealed class Operation
         return answer;
     }
 
-    // Null, or how a wrong answer is told.
+    // Null, or the text of a wrong answer.
     public string Wrong(Answer answer, Given given, bool acknowledged)
     {
         var wanted = takesMany ? given.Count : 1;

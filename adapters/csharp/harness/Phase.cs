@@ -24,7 +24,7 @@ sealed class Phase : IRole
     public readonly int WindowSize;
     public readonly bool IsRate;
     public readonly bool Shared; // one queue for all workers
-    public readonly bool DealsOperations; // to clients, not workers
+    public readonly bool DealsOperations; // clients, not workers, are dealt
     public long T0, Began, Until; // T0: began_ns of the first turn
     readonly Schedule schedule;
     readonly SampleFile file;
@@ -74,7 +74,7 @@ sealed class Phase : IRole
         pausedNs = Machine.PausedNs ?? 0;
     }
 
-    // Lets the workers go and waits for them.
+    // Releases the workers and waits for them.
     public Dictionary<string, object> Turn(long until)
     {
         lock (gate)

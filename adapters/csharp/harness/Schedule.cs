@@ -17,7 +17,7 @@ sealed class Schedule
 
     public readonly byte[] Bytes;
     public readonly long LapNs;
-    public readonly int Records, Slices; // Records: without the parts behind them
+    public readonly int Records, Slices; // Records: without the parts after them
     readonly int recordBytes;
 
     public Schedule(string path)
@@ -42,7 +42,7 @@ sealed class Schedule
             Count = BitConverter.ToInt32(Bytes, at + CountAt),
             Operation = Bytes[at + OperationAt],
             Advances = (Bytes[at + FlagsAt] & 1) != 0,
-            GuidAt = recordBytes > GuidAt ? at + GuidAt : 0, // nobody stamps guids without
+            GuidAt = recordBytes > GuidAt ? at + GuidAt : 0, // no stamp uses guids without
         };
     }
 
@@ -66,8 +66,8 @@ sealed class Queue
 
     public bool Exhausted => Volatile.Read(ref dealt) >= limit;
 
-    // Takes the next record, unless it is intended at or after `before`: then it waits there for
-    // the next turn.
+    // Takes the next record, unless it is intended at or after `before`: then it waits for the next
+    // turn.
     public bool Take(long before, out Record record)
     {
         while (true)
@@ -96,7 +96,7 @@ sealed class SampleFile : IDisposable
 {
     readonly FileStream file;
 
-    // Without a buffer of its own: workers have theirs.
+    // Not buffered: workers have their own buffers.
     public SampleFile(string path) =>
         file = new FileStream(path, FileMode.Create, FileAccess.Write, FileShare.Read, 1);
 

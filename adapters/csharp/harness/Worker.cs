@@ -35,12 +35,12 @@ sealed class Worker
 {
     public Answer Totals;
     public bool GaveUp;
-    public Exception Failure; // of the adapter, such as a sample file that cannot be written
+    public Exception Failure; // the adapter's, such as a sample file that cannot be written
     readonly Phase phase;
-    readonly int number; // in this process
+    readonly int number; // number in this process
     readonly Queue queue;
     readonly Samples samples;
-    readonly Flight[] flights; // of a window; else one
+    readonly Flight[] flights; // places of a window; otherwise one
     readonly Slot[] slots;
     long reading, due; // the last clock reading; when the next operation may begin
     long failures; // in a row
@@ -98,7 +98,7 @@ sealed class Worker
         }
     }
 
-    // Slots are a ring: the oldest operation is where the next one goes.
+    // Slots are a ring: the next operation takes the place of the oldest.
     void Window()
     {
         var begun = 0;
@@ -118,7 +118,7 @@ sealed class Worker
             Land(slot.Flight);
     }
 
-    // Gets the next operation ready to be called. False: this worker's turn is over.
+    // Gets the next operation ready to be called. False: this worker's turn has ended.
     bool Take(Flight flight)
     {
         if (Machine.Stopped || GaveUp || Math.Max(reading, due) >= phase.Until)
@@ -126,7 +126,7 @@ sealed class Worker
         var before = phase.IsRate ? phase.Until - phase.T0 : long.MaxValue;
         if (!queue.Take(before, out flight.Record))
             return false;
-        flight.Intended = phase.T0; // of a burst
+        flight.Intended = phase.T0; // a burst's record
         if (phase.IsRate)
             due = flight.Intended += flight.Record.Intended;
         if (due > reading && !Machine.SleepUntil(due))
@@ -177,7 +177,7 @@ sealed class Worker
     }
 }
 
-// A place in a window: a thread of its own, for a call blocks its thread.
+// A place in a window: a separate thread, because a call blocks its thread.
 sealed class Slot
 {
     public readonly Flight Flight;
@@ -196,7 +196,7 @@ sealed class Slot
         begun.Release();
     }
 
-    // False where nothing is in flight.
+    // False if nothing is in flight.
     public bool Await()
     {
         var was = flying;

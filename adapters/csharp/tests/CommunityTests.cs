@@ -2,7 +2,7 @@
 using System.Collections.Generic;
 using MongoDB;
 
-// The driver's own: errors, options, types. They ask no server.
+// Tests of what is special to the driver: errors, options, types. They need no server.
 static class CommunityTests
 {
     static readonly Driver driver = new Driver(new string[0]);

@@ -4,7 +4,7 @@ using System.Linq;
 using MongoDB.Bson;
 using MongoDB.Driver;
 
-// The driver's own: errors, options, types. They ask no server.
+// Tests of what is special to the driver: errors, options, types. They need no server.
 static class DriverTests
 {
     static readonly Driver driver = new Driver(new string[0]);

@@ -6,8 +6,8 @@ using System.Reflection;
 using System.Text;
 using System.Threading;
 
-// Runs every static method of the classes named ...Tests; no package of a test framework is
-// needed, for where the contract is tested there may be no registry.
+// Runs every static method of the classes named ...Tests. It needs no package of a test framework,
+// because a machine may have no registry.
 static class Tests
 {
     static int Main()
@@ -54,7 +54,7 @@ static class Tests
         }
     }
 
-    // An entry of `open`, for a server that nobody asks.
+    // An entry of `open`, for a server that no test asks.
     public static Address At(params string[] options)
     {
         var pairs = options.Select(it => it.Split('='));

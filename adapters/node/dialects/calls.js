@@ -10,7 +10,7 @@ function matched(answer) {
   return answer.upsertedCount === 1 || answer.matchedCount === 1;
 }
 
-/** Without `done` the driver gives a promise. `read` reads a cursor to its end. */
+/** Without `done` the driver returns a promise. `read` reads a cursor to its end. */
 function table(read) {
   return {
     insert_one: {
@@ -81,7 +81,7 @@ function table(read) {
       call: function call(target, made, done) {
         return target.collection.findOneAndUpdate(made.filter, made.update, done);
       },
-      // Up to 5 the document lies in the server's answer.
+      // Up to 5 the document is part of the server's answer.
       right: function right(answer, target) {
         return plan.one(answer.value, target);
       }
@@ -120,13 +120,13 @@ function table(read) {
   };
 }
 
-/** Version 2 keeps the promise of a bulk whatever failed in it. */
+/** Version 2 resolves the promise of a bulk even if writes failed. */
 function failing(answer) {
   if (answer.hasWriteErrors && answer.hasWriteErrors()) throw answer.getWriteErrorAt(0);
   return answer;
 }
 
-/** Version 2 knows `next` alone that gives promises. */
+/** Only `next` of version 2 returns promises. */
 function nextByNext(cursor, take) {
   return cursor.next().then(function (document) {
     if (document === null) return undefined;
@@ -135,7 +135,7 @@ function nextByNext(cursor, take) {
   });
 }
 
-/** The same calls, told of by promises; `drained` reads a cursor and gives one. */
+/** The same calls, reported by promises; `drained` reads a cursor and returns one. */
 exports.kinds = function kinds(promises, drained) {
   var found = table(function read(cursor, target, done) {
     var it = plan.found(target);
@@ -191,14 +191,16 @@ exports.extras = [
   'unacknowledged'
 ];
 
-/** js-bson says nothing when its compiled part is missing: the loaded modules tell. */
+/** js-bson does not report that its compiled part is missing; the loaded modules show it. */
 exports.compiled = function compiled() {
   return Object.keys(require.cache).some(function (path) {
     return /[\\/]bson-ext[\\/].*\.node$/.test(path);
   });
 };
 
-/** Where an operation goes. A write concern is `nested` since 4: before, its parts were options. */
+/**
+ * The target of an operation. A write concern is `nested` since 4; before, its parts were options.
+ */
 exports.binder = function binder(find, nested) {
   return function bind(definition, database) {
     var concern = definition.write_concern || {};
@@ -217,7 +219,7 @@ exports.binder = function binder(find, nested) {
     return {
       collection: collection,
       find: find,
-      // They came with 3.1.
+      // Both came with 3.1.
       counts: collection.countDocuments ? 'countDocuments' : 'count',
       estimates: collection.estimatedDocumentCount ? 'estimatedDocumentCount' : 'count',
       options: given({

@@ -1,5 +1,5 @@
-// Connecting, for drivers up to 3. They have to be told of each option under a name of theirs, or
-// pass over one that they do not know: an arm that is called after an option has to have it.
+// Connecting, for drivers up to 3. They know options under other names, or ignore an unknown one:
+// an arm that is named after an option must have it.
 'use strict';
 
 var plan = require('../plan');
@@ -19,17 +19,17 @@ var READ = {
   text: function text(value) {
     return value;
   },
-  /** These drivers connect to the one server of the string without being asked. */
+  /** These drivers connect to the string's only server by default. */
   as_it_is: function asItIs(text) {
     return text === 'true' || undefined;
   }
 };
 
 /**
- * `known` has words for each name: how its value is read, and where the driver wants it, if
- * anywhere; `uri` leaves it in the string. Later ones of two at one place win. Gives `values` by
- * name, the driver's `settings`, the `address`, which is the string with nothing but what only it
- * can say, and what is `resolved` by defaults that hardly changed.
+ * `known` has words for each name: how its value is read, and where the driver expects it, if
+ * anywhere; `uri` leaves it in the string. If two have one place, the later wins. Returns `values`
+ * by name, the driver's `settings`, the `address` (the string with only what it alone can say), and
+ * what is `resolved` by defaults that hardly changed.
  */
 exports.read = function read(entry, known, driver) {
   var values = {};
@@ -75,7 +75,7 @@ exports.read = function read(entry, known, driver) {
   };
 };
 
-/** A client that was opened, once a ping has proved it. */
+/** Returns a client after a ping has proved it. */
 exports.prove = function prove(database, options, close, done) {
   database.command({ ping: 1 }, function (failed) {
     var acknowledged = options.values.w !== 0;

@@ -4,7 +4,7 @@
 var protocol = require('../protocol');
 var oldBson = require('./old_bson');
 
-/** A plain number encodes as int32 where it is one; only such a double needs the wrapper. */
+/** A plain number encodes as int32 if it is one; only such a double needs the wrapper. */
 function doubles(bson) {
   return function double(value) {
     return value === (value | 0) ? new bson.Double(value) : value;
@@ -13,7 +13,7 @@ function doubles(bson) {
 
 /**
  * `bson` has Long, Double, ObjectID and Binary; `serialize` makes a buffer of a document;
- * `objectid` makes an ObjectID of 12 bytes, which the oldest takes as a string.
+ * `objectid` makes an ObjectID of 12 bytes, which the oldest version takes as a string.
  */
 module.exports = function jsBson(bson, serialize, objectid) {
   var types = {
@@ -44,7 +44,7 @@ module.exports = function jsBson(bson, serialize, objectid) {
   return types;
 };
 
-/** Of drivers since 3.2, whose decoder keeps all types apart. `encoder` is the driver's own. */
+/** For drivers since 3.2, whose decoder keeps all types apart. `encoder` is the driver's. */
 module.exports.modern = function modern(mongodb, encoder) {
   var bson = {
     Long: mongodb.Long,
@@ -62,7 +62,7 @@ module.exports.modern = function modern(mongodb, encoder) {
       return new bson.ObjectID(bytes);
     }
   );
-  /** Wrappers become plain numbers where these encode to the same bytes, as applications write. */
+  /** Wrappers become plain numbers if these encode to the same bytes, as applications write. */
   function plain(value) {
     if (value === null || typeof value !== 'object') return value;
     if (value._bsontype === 'Int32') return value.valueOf();

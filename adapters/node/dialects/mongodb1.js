@@ -8,7 +8,7 @@ var jsBson = require('./js_bson');
 var oldCalls = require('./old_calls');
 var connecting = require('./connecting');
 
-// serverSelectionTimeoutMS came later: it is the time to connect in here.
+// serverSelectionTimeoutMS came later: here it is the time to connect.
 var KNOWN = {
   authMechanism: 'text uri',
   authSource: 'text uri',
@@ -66,7 +66,7 @@ KINDS.bulk_write = oldCalls.written(
     made.models.forEach(function (model) {
       model(bulk);
     });
-    // Without a callback it fails; all that it is given goes into the write concern.
+    // Without a callback it fails; everything that it is given becomes part of the write concern.
     bulk.execute(target.concern, function (error, answer) {
       if (done) done(error || (answer.hasWriteErrors() ? answer.getWriteErrorAt(0) : null), answer);
     });
@@ -81,7 +81,7 @@ KINDS.bulk_write = oldCalls.written(
 );
 
 KINDS.aggregate = {
-  // Servers since 3.6 want a cursor; the driver's own asks for one document at a time.
+  // Servers since 3.6 require a cursor; the driver's cursor asks for one document at a time.
   call: function aggregate(target, made, done) {
     var cursor = target.collection.aggregate(made.pipeline.pipeline, { cursor: {} });
     oldCalls.drained(cursor, target, DRIVER.each, done);
@@ -114,7 +114,7 @@ function connect(entry, name, done) {
   options.settings.uri_decode_auth = true;
   mongodb.MongoClient.connect(options.address, options.settings, function (error, client) {
     if (error) return done(error);
-    // By MongoClient; the older `new Db(...).open` did not wait for answers unasked.
+    // Opened by MongoClient; `new Db(...).open` did not wait for answers by default.
     if (options.values.w === undefined) options.resolved.write_concern.w = 1;
     options.resolved.max_pool_size = client.serverConfig.poolSize;
     connecting.prove(client.db(name), options, client.close.bind(client), done);
@@ -145,9 +145,9 @@ function bind(definition, database) {
 }
 
 /**
- * Whether a database encodes with the compiled part of js-bson, asked as MongoClient asks for it.
- * That it was built and loaded says nothing: Db of 1.4.3 overwrites the choice by the JavaScript
- * one in its next line.
+ * Whether a database encodes with the compiled part of js-bson, asked as MongoClient asks for it. A
+ * built and loaded part proves nothing: Db of 1.4.3 overwrites the choice by the JavaScript one in
+ * its next line.
  */
 function native() {
   var unused = new mongodb.Db('unused', new mongodb.Server('localhost', 27017), {
@@ -158,7 +158,7 @@ function native() {
 }
 
 module.exports = function dialect() {
-  // The JavaScript encoder: the compiled one is used by the driver where it was built.
+  // The JavaScript encoder; the driver uses the compiled one if it was built.
   var bson = new (mongodb.pure().BSON)();
   return {
     native: native(),

@@ -7,7 +7,7 @@ var calls = require('./calls');
 var connecting = require('./connecting');
 var jsBson = require('./js_bson');
 
-// serverSelectionTimeoutMS came later: it is the time to connect in here.
+// serverSelectionTimeoutMS came later: here it is the time to connect.
 var KNOWN = {
   appName: 'text appname',
   authMechanism: 'text uri',
@@ -32,7 +32,7 @@ function connect(entry, name, done) {
   mongodb.MongoClient.connect(options.address, options.settings, function (error, client) {
     var server;
     if (error) return done(error);
-    // Up to 2 the client is a database. A replica set does not tell, and has the same default.
+    // Up to 2 the client is a database. A replica set does not report it, and has the same default.
     server = (client.serverConfig || client.topology).s;
     options.resolved.max_pool_size = server.poolSize || options.values.maxPoolSize || 5;
     if (mongodb.Collection.prototype.countDocuments) options.resolved.commands.count = 'aggregate';
@@ -40,7 +40,7 @@ function connect(entry, name, done) {
   });
 }
 
-// The option's name, and of version 2 the second argument of `find`.
+// The option's name and, in version 2, the second argument of `find`.
 var projection = mongodb.MongoClient.prototype.startSession ? 'projection' : 'fields';
 
 function find(collection, filter, options) {
@@ -52,7 +52,7 @@ function find(collection, filter, options) {
 
 module.exports = function dialect(api) {
   var bson = require('bson');
-  // That of mongodb 2.0 and 2.1 has its encoder in a part of its own, and object ids of strings.
+  // mongodb 2.0 and 2.1 have the encoder in a separate part, and object ids made of strings.
   var strings = typeof bson !== 'function';
   var encoder = strings ? new (bson.pure().BSON)() : new bson();
   return {

@@ -6,10 +6,10 @@ var calls = require('./calls');
 var connecting = require('./connecting');
 var jsBson = require('./js_bson');
 
-// 3 has to be asked for the unified topology: as its users did since it warned them.
+// Version 3 has to be asked for the unified topology, as its users did since it warned them.
 var UNIFIED = { useNewUrlParser: true, useUnifiedTopology: true };
 
-// It reads the string itself, and passes over what it does not know without a word.
+// It reads the string itself, and silently ignores what it does not know.
 var KNOWN = {
   appName: 'text',
   authMechanism: 'text',

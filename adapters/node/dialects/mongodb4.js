@@ -1,8 +1,8 @@
-// mongodb 4 to 7: promises, and callbacks, which 4 is the last to take.
+// mongodb 4 to 7: promises, and callbacks, which 4 is the last version to accept.
 'use strict';
 
 const mongodb = require('mongodb');
-// The driver's own encoder: js-bson, or bson-ext where driver 4 found it.
+// The driver's encoder: js-bson, or bson-ext if driver 4 found it.
 const encoder = require('mongodb/lib/bson.js');
 const { Refusal } = require('../protocol');
 const plan = require('../plan');
@@ -54,7 +54,7 @@ function opened(client, name) {
 
 const find = (collection, filter, options) => collection.find(filter, options);
 
-/** A cursor is iterated and not made an array: that would hold a large answer as a whole. */
+/** A cursor is iterated and not made an array, which would keep a large answer as a whole. */
 async function drained(cursor, take) {
   for await (const document of cursor) take(document);
 }

@@ -6,10 +6,10 @@ var protocol = require('../protocol');
 var connecting = require('./connecting');
 var oldBson = require('./old_bson');
 var oldCalls = require('./old_calls');
-// The driver's own encoder, which it does not hand out as a whole.
+// The driver's encoder, which it does not export as a whole.
 var buffalo = require('buffalo');
 
-// It has no time limit for connecting: a timer is set beside it.
+// The driver has no time limit for connecting, so the adapter sets a timer.
 var KNOWN = { directConnection: 'as_it_is', serverSelectionTimeoutMS: 'number', w: 'w' };
 
 var KINDS = oldCalls({
@@ -19,7 +19,7 @@ var KINDS = oldCalls({
   update: function update(target, filter, changes, done) {
     target.collection.update(filter, changes, target.options.upsert, done);
   },
-  // It knows no single removal: a filter by key finds one.
+  // The driver has no single removal: a filter by key matches one document.
   remove: function remove(target, filter, done) {
     target.collection.remove(filter, done);
   },
@@ -30,7 +30,7 @@ var KINDS = oldCalls({
     var options = made.options;
     var cursor = target.collection.find(made.filter, options.fields);
     if (options.limit) cursor.limit(options.limit);
-    // Without a limit it asks for the server's own size all the same.
+    // Without a limit it still asks for the server's own size.
     if (options.batchSize > 1) cursor.batchSize(options.batchSize);
     return cursor;
   },
@@ -54,12 +54,12 @@ function connect(entry, name, done) {
   if (options.values.w === undefined) resolved.write_concern.w = 1;
   acknowledged(resolved.write_concern);
   resolved.min_pool_size = resolved.max_pool_size = 1;
-  // Its own scheme, and without the slash: a database in the string would be another object.
+  // The driver's own scheme, without the slash: a database in the string would be another object.
   server = entry.uri
     .split('?')[0]
     .replace(/^mongodb:\/\/([^@]*@)?/, 'mongo://')
     .replace(/\/$/, '');
-  server = new Mongolian(server, { log: false }); // else on stdout, a line each connection
+  server = new Mongolian(server, { log: false }); // otherwise a line per connection on stdout
   database = server.db(name);
   function opened(error) {
     if (timer === false) return; // too late
@@ -84,7 +84,7 @@ function connect(entry, name, done) {
   database.runCommand({ ping: 1 }, opened);
 }
 
-/** A callback is an answer with w: 1, none is w: 0; there is nothing else to ask for. */
+/** A callback means an answer with w: 1, none means w: 0; there are no other write concerns. */
 function acknowledged(concern) {
   var other = Object.keys(concern).filter(function (name) {
     return name !== 'w';
@@ -110,7 +110,7 @@ var TYPES = {
   serialize: function serialize(document) {
     return buffalo.serialize(document);
   },
-  // It has no type for a double: one with a whole value goes out as an int32, as `alters` says.
+  // The driver has no type for a double: a whole value is sent as an int32, as `alters` says.
   double: function double(value) {
     return value;
   },

@@ -1,11 +1,11 @@
-// The BSON of pools, for drivers up to 3.1. Their own decoders make an int32 of a double with a
-// whole value and of a small int64.
+// The BSON of pools, for drivers up to 3.1, whose decoders make an int32 of a double with a whole
+// value and of a small int64.
 'use strict';
 
 var protocol = require('../protocol');
 
 var SIZES = { 1: 8, 7: 12, 8: 1, 9: 8, 10: 0, 16: 4, 18: 8 };
-var BESIDE_LENGTH = { 2: 4, 3: 0, 4: 0, 5: 5 }; // what a length does not count of such a value
+var BESIDE_LENGTH = { 2: 4, 3: 0, 4: 0, 5: 5 }; // bytes that a length does not count
 
 /** bytes => a document, with longs, doubles, object ids and binaries as `types` makes them. */
 module.exports = function decoder(types) {

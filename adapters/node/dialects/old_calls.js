@@ -3,12 +3,12 @@
 
 var plan = require('../plan');
 
-/** A write and the answer that is right. */
+/** A write and its right answer. */
 function written(send, right) {
   return {
     call: function call(target, made, done) {
       if (target.answered) return send(target, made, done);
-      send(target, made); // so their users wrote w: 0
+      send(target, made); // users wrote w: 0 like this
       done(null);
     },
     right: right

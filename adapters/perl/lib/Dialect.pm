@@ -49,7 +49,7 @@ sub driver {
     };
 }
 
-# A hash has no order, and a number that fits goes out as int32.
+# A hash has no order, and a number that fits is sent as int32.
 sub capabilities {
     return {
         operations => [ sort keys %KINDS ],
@@ -74,7 +74,7 @@ sub ordered {
     return \%hash;
 }
 
-# The driver warns of an option that it passes over, and takes `connect` without a word.
+# The driver warns of an option that it ignores, and silently accepts `connect`.
 sub connect_client {
     my ( $entry ) = @_;
     my @warnings;
@@ -118,7 +118,7 @@ sub opened {
     };
 }
 
-# The sample's outcome; the server's code or 0, its name for it or the driver's class; a message.
+# The sample's outcome; the server's code or 0, its name or the driver's class; a message.
 sub failure {
     my ( $fault ) = @_;
     return ( 2, 0, 'Error',       "$fault" )          if !blessed $fault;
@@ -147,7 +147,8 @@ sub part {
     return       { $spec->{kind} => \@given };
 }
 
-# The driver writes without an answer by OP_INSERT and its like: a newer server hangs up.
+# The driver writes without an answer by OP_INSERT and similar, and newer servers then close the
+# connection.
 my $WIRE_OF_5_1 = 14;
 
 sub refuse_unanswered {
@@ -157,8 +158,8 @@ sub refuse_unanswered {
     return Refusal::throw( 'unsupported', 'w: 0 is sent by messages that MongoDB 5.1 has dropped' );
 }
 
-# An operation's call. It answers with the documents read and their sum, or nothing, and dies of
-# what is wrong.
+# An operation's call. It returns the documents read and their sum, or nothing, and dies of an
+# error.
 sub bind_call {
     my ( $spec, $client, $database ) = @_;
     my ( $kind, $field ) = @{$spec}{qw(kind sum_field)};
@@ -216,7 +217,7 @@ sub bind_call {
     return $calls{$kind};
 }
 
-# A command has its concerns as fields of its own.
+# A command has its concerns as its own fields.
 sub command {
     my ( $spec, $db ) = @_;
     my @fields = (
@@ -277,7 +278,7 @@ package Refusal {
     }
 }
 
-# The server answered, but not as the contract calls right.
+# The server answered, but not right by the contract.
 package WrongAnswer {
 
     sub throw {

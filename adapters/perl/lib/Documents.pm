@@ -1,7 +1,7 @@
 package Documents;
 
 # What operations are given: copies of the pools' documents, and their stamps. SPEC sections 4 to 6.
-# An item is a hash of what stamps take their values from.
+# An item is a hash of the values that stamps take.
 
 use 5.014;
 use strict;
@@ -17,7 +17,7 @@ my %SOURCES = (
     time_ms => sub { $_[0]{time_ms} // ( 0 | time * 1_000 ) },
 );
 
-# The number becomes a float, or stays an integer: the driver goes by that.
+# The number becomes a float, or stays an integer: the driver encodes accordingly.
 my %FORMS = (
     int32  => undef,
     int64  => undef,
@@ -57,7 +57,7 @@ sub render {
 }
 
 # A function that makes a fresh deep copy. Perl copies strings and numbers with their container; of
-# the driver's objects the binary ones alone are made anew.
+# the driver's objects only the binary ones are made anew.
 sub copier {
     my ( $value ) = @_;
     my $kind = ref $value;
@@ -99,7 +99,7 @@ sub is_nested {
     return $kind eq 'HASH' || $kind eq 'ARRAY' || Dialect::is_binary( $value );
 }
 
-# A function that makes an item's document of a pool; a template is a pool of one.
+# A function that makes an item's document from a pool; a template is a pool of one.
 sub builder {
     my ( $copiers, $stamps ) = @_;
     my @stamps = map { [ $_->{path}, conversion( $_ ) ] } @{ $stamps // [] };
@@ -127,7 +127,7 @@ sub put {
     return;
 }
 
-# Where in an item a stamp's value is, a name or a function; and a function of what is there.
+# Where an item has a stamp's value (a name or a function), and a function that converts it.
 sub conversion {
     my ( $stamp ) = @_;
     my ( $as, $prefix, $add ) = ( $stamp->{as}, $stamp->{prefix} // q{}, $stamp->{add} // 0 );
@@ -149,7 +149,7 @@ sub conversion {
     return ( $source, $form ? sub { $form->( $_[0] + $add ) } : sub { $_[0] + $add } );
 }
 
-# The record's, its first bytes XORed with the shift's low half, its last with the high.
+# The record's guid, its first bytes XORed with the shift's low half, its last with the high.
 sub guid {
     my ( $item ) = @_;
     my ( $low, $middle, $high ) = unpack 'Va8V', $item->{guid};

@@ -66,8 +66,7 @@ sub read_schedule {
     return;
 }
 
-# The item becomes the record of that place: what stamps take their values from, and what is to be
-# done.
+# Turns the item into the record at that place: the values that stamps take, and what to do.
 sub read_record {
     my ( $self, $item, $place, $lap, $number ) = @_;
     my $size   = $self->{record_bytes};
@@ -80,7 +79,7 @@ sub read_record {
     return;
 }
 
-# Of an operation a function of an item that makes what the call is given.
+# For each operation a function of an item that makes what the call is given.
 sub maker {
     my ( $self, $spec ) = @_;
     my $kind = $spec->{kind};
@@ -131,7 +130,7 @@ sub bulk_maker {
     return sub {
         my ( $item ) = @_;
         my %part     = %{$item};
-        my $first    = $self->{length} + $item->{document};    # parts stand behind the records
+        my $first    = $self->{length} + $item->{document};    # parts follow the records
         my @parts;
         for my $j ( 0 .. $item->{count} - 1 ) {
             $self->read_record( \%part, $first + $j, $item->{lap}, $item->{sequence} + $j );
@@ -162,8 +161,8 @@ sub turn {
     };
 }
 
-# In one piece: calls, and steps of Perl in general, cost more between two operations of the driver
-# than in a loop of their own, for it pushes them out of the CPU's caches.
+# Written in one piece: between two operations of the driver, calls and steps of Perl cost more than
+# in a plain loop, because the driver pushes them out of the CPU's caches.
 sub work {
     my ( $self, $last_ns )             = @_;
     my ( $item, $plans, $number )      = @{$self}{qw(item plans number)};
@@ -216,7 +215,7 @@ sub due_ns {
     return $self->{origin_ns} + $item->{intended_ns} + $item->{lap} * $self->{lap_ns};
 }
 
-# False if the turn ends before.
+# Returns false if the turn ends before.
 sub sleep_until {
     my ( $self, $due_ns ) = @_;
     while ( $due_ns < $self->{until_ns} ) {
@@ -227,7 +226,7 @@ sub sleep_until {
     return 0;
 }
 
-# Counts a failure by its code and name; the sample's outcome.
+# Counts a failure by its code and name; returns the sample's outcome.
 sub note {
     my ( $self, $fault ) = @_;
     $self->{gave_up} = 1 if ++$self->{failures} >= $self->{errors_consecutive_max};

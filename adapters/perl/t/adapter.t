@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# Holds what is the driver's own; `mongodyno check` replays the vectors. MDYN_URI adds those on a
-# server.
+# Tests of the driver's peculiarities; `mongodyno check` replays the vectors. MDYN_URI adds those on
+# a server.
 
 use 5.014;
 use strict;

@@ -38,7 +38,7 @@ final class Adapter
                 $kind = $fault instanceof Refusal ? $fault->kind : 'internal';
                 $answer = ['type' => 'error', 'code' => $kind, 'message' => self::told($fault)];
             }
-            // Text that was cut, or is a server's, may be no UTF-8.
+            // Text that was cut, or comes from a server, may not be UTF-8.
             $flags = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE;
             fwrite(STDOUT, "\x1e" . json_encode($answer, $flags) . "\n");
             if ($answer['type'] === 'closed') {
@@ -52,7 +52,9 @@ final class Adapter
         return substr($fault->getMessage(), 0, self::MESSAGE_BYTES);
     }
 
-    /** Whether a line, or the end of stdin, came within that time; a signal cuts it short. */
+    /**
+     * Returns whether a line, or the end of stdin, came within that time; a signal cuts it short.
+     */
     public static function isHeard(int $us): bool
     {
         $streams = [STDIN];
@@ -110,7 +112,7 @@ final class Adapter
             'type' => 'hello', 'protocol' => self::PROTOCOL, 'adapter' => 'php',
             'driver' => Dialect::driver(),
             'runtime' => ['name' => 'php', 'version' => PHP_VERSION, 'flags' => $flags],
-            // PHP does not tell the resolution; hrtime counts ns.
+            // PHP does not report the resolution; hrtime counts ns.
             'clock' => ['source' => 'CLOCK_MONOTONIC', 'resolution_ns' => 1],
             'capabilities' => [
                 'operations' => array_keys(Dialect::KINDS), 'pacing' => self::PACINGS,

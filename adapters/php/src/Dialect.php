@@ -12,10 +12,13 @@ use MongoDB\Driver\Command;
 use MongoDB\Driver\Exception;
 use MongoDB\Driver\Manager;
 
-/** The dialect of ext-mongodb, as its users write it: types, clients and errors. Target: calls. */
+/**
+ * The dialect of ext-mongodb, as its users write it: types, clients and errors. Target has the
+ * calls.
+ */
 final class Dialect
 {
-    /** Of each kind the method of Target, and the values that it takes, in their order. */
+    /** For each kind, the method of Target and the values that it takes, in their order. */
     public const KINDS = [
         'noop' => ['noop', []],
         'insert_one' => ['insertOne', ['documents']],
@@ -39,11 +42,11 @@ final class Dialect
     /** AuthenticationFailed, MechanismUnavailable, Atlas' own. */
     private const AUTH_CODES = [18, 334, 8000];
     private const TIMEOUT_CODES = [50, 262];
-    /** A Manager has one connection a server, and passes over the options of a pool. */
+    /** A Manager has one connection per server, and ignores the options of a pool. */
     private const POOL = '/[?&;](maxPoolSize|minPoolSize|maxIdleTimeMS|maxConnecting|'
         . 'waitQueueMultiple|waitQueueTimeoutMS)=/i';
 
-    /** The documents that stand one after another. */
+    /** Documents that follow one another. */
     public static function decode(string $data): array
     {
         $documents = [];
@@ -61,7 +64,7 @@ final class Dialect
         return \MongoDB\BSON\fromPHP($document);
     }
 
-    /** Documents are arrays, but for those that the driver would take for lists. */
+    /** Documents are arrays, except those that the driver would read as lists. */
     private static function written(mixed $value): mixed
     {
         if (!is_array($value) && !$value instanceof \stdClass) {
@@ -71,7 +74,10 @@ final class Dialect
         return is_object($value) && array_is_list($fields) ? (object) $fields : $fields;
     }
 
-    /** A function that makes the document anew, or itself: PHP copies arrays that are written. */
+    /**
+     * A function that makes the document anew, or returns it: PHP copies arrays when they are
+     * written.
+     */
     public static function copier(array $document): Closure|array
     {
         return self::made($document) ?? $document;
@@ -117,7 +123,7 @@ final class Dialect
         return ['name' => 'ext-mongodb', 'version' => phpversion('mongodb'), 'native' => true];
     }
 
-    /** A client that has proved itself. */
+    /** A client after a ping has proved it. */
     public static function connect(string $uri): Manager
     {
         if (preg_match(self::POOL, $uri, $found)) {
@@ -134,14 +140,14 @@ final class Dialect
         return $manager;
     }
 
-    /** Refuses what the driver warns of; it does that in its log alone. */
+    /** Refuses what the driver warns of, which it does only in its log. */
     private static function manager(string $uri): Manager
     {
         $folder = sys_get_temp_dir() . '/mdyn_' . bin2hex(random_bytes(8));
         mkdir($folder, 0700); // the log names the connection string
         ini_set('mongodb.debug', $folder);
         try {
-            // Else equal connection strings share one client.
+            // Otherwise equal connection strings would share one client.
             $manager = new Manager($uri, [], ['disableClientPersistence' => true]);
         } catch (Exception\Exception $fault) {
             throw new Refusal('unsupported', $fault->getMessage());
@@ -160,7 +166,7 @@ final class Dialect
 
     public static function opened(Manager $manager): array
     {
-        // The driver does not tell of compressors, retries and TLS.
+        // The driver does not report compressors, retries and TLS.
         $concern = $manager->getWriteConcern();
         return ['acknowledged' => $concern->getW() !== 0, 'resolved' => [
             'write_concern' => $concern->isDefault() ? (object) [] : $concern->bsonSerialize(),
@@ -170,7 +176,7 @@ final class Dialect
         ]];
     }
 
-    /** The sample's outcome, the server's code or 0, its name for it or the driver's class. */
+    /** The sample's outcome, the server's code or 0, its name or the driver's class. */
     public static function failure(\Throwable $fault): array
     {
         $name = (new \ReflectionClass($fault))->getShortName();

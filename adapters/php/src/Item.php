@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Mongodyno;
 
-/** An operation of the schedule: what its stamps take their values from. One serves all in turn. */
+/** An operation of the schedule: the values that its stamps take. One object serves all in turn. */
 final class Item
 {
     public int $key = 0;
@@ -22,7 +22,7 @@ final class Item
 
     public function __construct(private readonly int $epochNs)
     {
-        unset($this->made_ns, $this->time_ms); // __get is asked for them, each time
+        unset($this->made_ns, $this->time_ms); // __get reads them, each time
     }
 
     public function __get(string $name): int

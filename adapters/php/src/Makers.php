@@ -9,7 +9,7 @@ use Closure;
 /** Makes what calls are given: copies of the pools' documents, and their stamps. SPEC 4 to 6. */
 final class Makers
 {
-    /** Of each operation a function of an item: the values for a call, in their order. */
+    /** For each operation, a function of an item: the values for a call, in their order. */
     public readonly array $makers;
     private array $pools = [];
 
@@ -67,7 +67,7 @@ final class Makers
         return fn (Item $item) => [iterator_to_array($lazily($item), false)];
     }
 
-    /** Of each part of a bulk its operation, and what that is given. */
+    /** For each part of a bulk, its operation and what that is given. */
     private function parts(Item $item): array
     {
         [$parts, $part, $first] = [[], clone $item, $this->schedule->records + $item->document];
@@ -87,7 +87,7 @@ final class Makers
         return self::stamped($chosen, $given['stamps']);
     }
 
-    /** A function that makes an item's document of a pool. */
+    /** A function that makes an item's document from a pool. */
     private static function stamped(array $copiers, array $stamps): Closure
     {
         $fields = $nested = [];
@@ -126,7 +126,7 @@ final class Makers
         $container = $value;
     }
 
-    /** A function of an item, whose properties are what `from` names. */
+    /** A function of an item, whose properties have the names of `from`. */
     private static function value(array $stamp): Closure
     {
         [$from, $add] = [$stamp['from'] ?? 'key', $stamp['add'] ?? 0];

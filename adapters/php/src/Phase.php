@@ -14,8 +14,8 @@ use function strlen;
 final class Phase
 {
     /**
-     * Of 512 samples, packed when they are written: by the block, as records are unpacked. Fewer
-     * than the contract allows: one write every ms of no-ops costs nothing.
+     * The words of 512 samples, which are packed when they are written: in blocks, as records are
+     * unpacked. Fewer than the contract allows: one write every ms of no-ops costs nothing.
      */
     private const WORDS = 512 * 4;
     private const HELD_NS = 1_000_000_000;
@@ -24,7 +24,7 @@ final class Phase
     public int $deadlineNs = 0; // absolute, as all times here; 0: stopped
     private readonly Schedule $schedule;
     private readonly array $makers;
-    /** Of each operation its call on each client. */
+    /** The call of each operation on each client. */
     private array $calls = [];
     private readonly Item $item;
     private readonly int $limit;
@@ -76,7 +76,7 @@ final class Phase
 
     private function work(int $beganNs): void
     {
-        // Local variables: a property costs a look-up each time.
+        // Local variables, because a property costs a look-up each time.
         [$schedule, $makers, $item] = [$this->schedule, $this->makers, $this->item];
         [$number, $documents, $sum, $words] = [$this->number, 0, 0, []];
         [$calls, $clients, $isDealt] = [$this->calls, count($this->calls[0]), $this->isDealt];
@@ -147,7 +147,7 @@ final class Phase
         return $this->originNs + $item->intendedNs + $item->lap * $this->schedule->lapNs;
     }
 
-    /** False where the turn ends before; in a turn, what is heard of stdin is its end. */
+    /** False if the turn ends before; in a turn, only the end of stdin can be read. */
     private function sleepUntil(int $dueNs): bool
     {
         while ($dueNs < $this->deadlineNs) {
@@ -163,11 +163,11 @@ final class Phase
     private function look(int $us): void
     {
         if (Adapter::isHeard($us)) {
-            exit(0); // the core is gone
+            exit(0); // the core has ended
         }
     }
 
-    /** Counts the failure; the sample's outcome. */
+    /** Counts the failure; returns the sample's outcome. */
     private function failed(\Throwable $fault): int
     {
         $this->failures++;

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Mongodyno;
 
-/** A message that is answered with an `error` of this kind. */
+/** A message that is answered with an `error` of this code. */
 final class Refusal extends \Exception
 {
     public function __construct(public readonly string $kind, string $message)

@@ -8,15 +8,15 @@ use function pack;
 use function substr;
 use function unpack;
 
-/** The file of a schedule, kept as bytes; a process has one worker, hence one slice. */
+/** The file of a schedule, kept as bytes; a process has one worker, and therefore one slice. */
 final class Schedule
 {
     private const HEADER = 'x8/Vbytes/Vrecords/Vslices/Vparts/Plap_ns';
     private const HEADER_BYTES = 32;
-    private const GUID_BYTES = 48; // of a record that has one
-    private const SHIFTS = 1 << 8; // the first of the flags, behind the operation
+    private const GUID_BYTES = 48; // in a record that has one
+    private const SHIFTS = 1 << 8; // the first of the flags, after the operation
     /**
-     * Records are unpacked by the block. One by one, each would run code that the driver has pushed
+     * Records are unpacked in blocks. One by one, each would run code that the driver has pushed
      * out of the CPU's caches since the last.
      */
     private const BLOCK = 64;
@@ -25,7 +25,7 @@ final class Schedule
     public readonly int $lapNs;
     private readonly string $data;
     private readonly int $recordBytes;
-    /** Of a block, from 1 on; and the place of its first record. */
+    /** Words of a block, from 1 on, and the place of its first record. */
     private array $words = [];
     private int $begin = -self::BLOCK;
 
@@ -37,7 +37,7 @@ final class Schedule
         $this->recordBytes = $header['bytes'];
     }
 
-    /** The item becomes the record of that place; the parts of bulks stand behind the records. */
+    /** Turns the item into the record at that place; the parts of bulks follow the records. */
     public function read(Item $item, int $place, int $lap, int $number): void
     {
         if ($place < $this->begin || $place >= $this->begin + self::BLOCK) {

@@ -17,7 +17,7 @@ use MongoDB\Driver\WriteResult;
 
 /**
  * The measured calls of one operation on one client, as users of the extension write them. Each
- * answers how many documents were read, and their sum; or null where there are none to be read.
+ * returns how many documents were read, and their sum; or null if there are none to be read.
  */
 final class Target
 {
@@ -133,7 +133,7 @@ final class Target
         self::requireAll($this->execute($bulk), $bulk);
     }
 
-    /** It throws unless all is inserted; what else a write did, its result tells. */
+    /** Throws unless everything is inserted; the result has what else a write did. */
     private function execute(BulkWrite $bulk): WriteResult
     {
         return $this->manager->executeBulkWrite($this->namespace, $bulk, $this->write);

@@ -12,7 +12,7 @@ use MongoDB\Driver\Manager;
 use Mongodyno\Dialect;
 use PHPUnit\Framework\TestCase;
 
-/** What is the driver's own; `mongodyno check` replays the vectors. */
+/** Tests of the driver's peculiarities; `mongodyno check` replays the vectors. */
 final class DialectTest extends TestCase
 {
     public function testDocumentsAreArraysButForThoseThatWouldBeLists(): void

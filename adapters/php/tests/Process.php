@@ -60,7 +60,7 @@ final class Process
         ]);
     }
 
-    /** Of each sample its outcome. */
+    /** The outcome of each sample. */
     public function outcomes(): array
     {
         $samples = str_split(file_get_contents("$this->folder/samples"), 32);
@@ -77,7 +77,7 @@ final class Process
         fclose($this->pipes[0]);
     }
 
-    /** The exit code, of an adapter that ends by itself. */
+    /** The exit code of an adapter that ends by itself. */
     public function code(): int
     {
         for ($left = 500; ($status = proc_get_status($this->child))['running'] && $left; $left--) {

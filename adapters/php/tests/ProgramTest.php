@@ -11,7 +11,7 @@ use PHPUnit\Framework\TestCase;
 
 require_once __DIR__ . '/Process.php';
 
-/** The program as a child. MDYN_URI adds what needs a server. */
+/** Tests of the program as a child. MDYN_URI adds what needs a server. */
 final class ProgramTest extends TestCase
 {
     private const NOOP = ['name' => 'noop', 'kind' => 'noop'];

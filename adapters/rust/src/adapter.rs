@@ -1,9 +1,9 @@
-//! The mongodyno adapter around the official MongoDB driver for Rust: reads a message, answers it.
+//! The mongodyno adapter of the official MongoDB driver for Rust: reads a message, answers it.
 
 #[cfg(feature = "v2")]
 extern crate mongodb2 as mongodb;
 
-/// What dialect and harness share.
+/// Types that dialect and harness share.
 mod call;
 
 /// The driver: a file for each API of each generation, and what they have in common.
@@ -26,7 +26,7 @@ mod dialect {
     pub const BLOCKS: bool = cfg!(feature = "sync");
 }
 
-/// The contract, without a word of the driver but for its BSON.
+/// The contract, which names nothing of the driver except its BSON.
 mod harness {
     #[cfg(not(feature = "sync"))]
     pub mod consumer;
@@ -65,7 +65,7 @@ use harness::timing::{now_ns, EPOCH_NS, STOP};
 use harness::workers;
 
 const PROTOCOL: u32 = 2;
-/// An answer begins with it.
+/// Byte that begins every answer.
 const FRAME: char = '\x1e';
 
 const KINDS: &str = "noop insert_one insert_many find_one find update_one delete_one count \
@@ -80,7 +80,7 @@ async fn main() -> io::Result<()> {
         sigterm.recv().await;
         STOP.set(())
     });
-    // A thread of its own: tokio's stdin would start one beside the workers in each turn.
+    // A separate thread: tokio's stdin would start one beside the workers in each turn.
     let (sender, mut lines) = mpsc::channel(1);
     let (core, mut gone) = oneshot::channel::<()>();
     thread::spawn(move || {
@@ -100,7 +100,7 @@ async fn main() -> io::Result<()> {
             biased;
             answer = adapter.answer(message) => answer,
             _ = &mut gone, if turn => exit(0),
-            // A turn ends by itself then.
+            // A turn then ends by itself.
             _ = STOP.wait(), if !turn => exit(0),
         };
         if STOP.initialized() {

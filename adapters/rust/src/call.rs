@@ -1,5 +1,5 @@
-//! A call: what a dialect is given, what it answers, how it fails. Dialect and harness share these
-//! types; they name neither of the two, and of the driver its BSON alone.
+//! A call: what a dialect is given, what it returns, how it fails. Dialect and harness share these
+//! types, which name neither of the two, and nothing of the driver except its BSON.
 
 use std::error::Error;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub enum Kind {
     Drop,
 }
 
-/// All calls of an operation have them in common.
+/// What all calls of an operation share.
 #[derive(Deserialize)]
 pub struct Options {
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Options {
 
 pub type Lazy = Box<dyn Iterator<Item = Document> + Send>;
 
-/// Documents that exist, or those that are made when the driver asks for them.
+/// Documents that exist, or that are made when the driver asks for them.
 pub enum Batch {
     Made(std::vec::IntoIter<Document>),
     Lazy(Lazy),
@@ -70,19 +70,19 @@ impl Iterator for Batch {
 
 impl ExactSizeIterator for Batch {}
 
-/// The arguments of a call: fresh copies, made before its time begins. An empty document is not
-/// made in vain: its hasher costs as much as a reading of the clock.
+/// The arguments of a call: fresh copies, made before its time begins. No empty document is made:
+/// its hasher costs as much as a reading of the clock.
 #[derive(Default)]
 pub struct Given {
     pub filter: Option<Document>,
-    /// It is seldom there: in a box it costs the others less.
+    /// Rarely present: in a box it costs the others less.
     pub projection: Option<Box<Document>>,
     pub body: Option<Document>,
     /// A batch, or the stages of a pipeline.
     pub documents: Vec<Document>,
     pub lazy: Option<Lazy>,
     pub limit: Option<i64>,
-    /// Of the call that follows in the same operation.
+    /// Filter of the call that follows in the same operation.
     pub then: Option<Box<Given>>,
 }
 
@@ -122,7 +122,7 @@ impl Answer {
         Answer { documents, ..Answer::right_if(true) }
     }
 
-    /// Of a call that finds one document.
+    /// Answer of a call that finds one document.
     pub fn one(found: Option<Document>, sum_field: &Option<String>) -> Answer {
         let mut answer = Answer::right_if(found.is_some());
         found.iter().for_each(|document| answer.read(document, sum_field));
@@ -161,25 +161,25 @@ impl<E: Error> From<E> for Failure {
     }
 }
 
-/// A message as it is told: that of a batch holds all of its write errors.
+/// The text of an error, cut: that of a batch has all of its write errors.
 pub fn cut(message: &str) -> String {
     message.chars().take(4096).collect()
 }
 
-/// A kind of failure of operations, and how often it was met.
+/// A kind of failure of operations, and how often it occurred.
 #[derive(Serialize)]
 pub struct ErrorEntry {
     pub code: i32,
     pub name: String,
     pub count: u64,
     pub message: String,
-    /// Of a sample.
+    /// Outcome of a sample.
     #[serde(skip)]
     pub outcome: u8,
 }
 
 impl ErrorEntry {
-    /// A wrong answer: the adapter itself sees it.
+    /// A wrong answer, which the adapter itself detects.
     pub fn own(name: &str, message: String) -> ErrorEntry {
         ErrorEntry { code: 0, name: name.to_owned(), count: 1, message, outcome: 1 }
     }

@@ -1,4 +1,4 @@
-//! The adapter as a child process: where the replay of vectors does not look.
+//! The adapter as a child process: what the replay of vectors does not test.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -63,7 +63,7 @@ fn hello_tells_the_version_that_is_built_in() {
     assert!(lock.contains(&locked), "{version}");
 }
 
-/// Other connections that fail, the vectors ask for.
+/// The vectors test the other connections that fail.
 #[test]
 fn open_says_why_not() {
     let cases = [
@@ -84,7 +84,7 @@ fn open_says_why_not() {
     }
 }
 
-/// Between turns `check` looks for itself.
+/// `check` tests the end between turns.
 #[test]
 fn end_of_stdin_ends_a_turn() {
     let folder = std::env::temp_dir().join(format!("mdyn-rust-{}", std::process::id()));

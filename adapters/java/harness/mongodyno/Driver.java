@@ -14,10 +14,10 @@ interface Driver {
                   + " command drop")
               .split(" "));
 
-  /** A class of the driver. */
+  /** A class that belongs to the driver. */
   Class<?> loaded();
 
-  /** Name and version of the driver's jar: what it says of itself differs between generations. */
+  /** Name and version of the driver's jar: what the driver reports differs between generations. */
   default String[] jar() {
     String path = loaded().getProtectionDomain().getCodeSource().getLocation().getPath();
     Matcher name = Pattern.compile("([^/]+?)-(\\d[^/]*)\\.jar$").matcher(path);
@@ -46,10 +46,10 @@ interface Driver {
 
   Object objectId(byte[] bytes);
 
-  /** By the driver's own encoder. */
+  /** Encodes with the driver's own encoder. */
   byte[] encode(Object document) throws Exception;
 
-  /** An object of a mapped class, of a document that was made for it. */
+  /** Makes an object of a mapped class from a document that was made for it. */
   default Object shaped(String shape, Map<String, Object> document) {
     throw new IllegalArgumentException(shape);
   }
@@ -61,7 +61,7 @@ interface Driver {
 
   Failure failure(Exception fault);
 
-  /** Part of a bulk, made before the first clock reading. */
+  /** A part of a bulk, made before the first reading of the clock. */
   Object model(Operation part, Given given) throws Refusal;
 
   record Failure(int code, String name, boolean timeout) {}

@@ -5,7 +5,7 @@ import java.util.concurrent.Semaphore;
 /** One operation between its record and its sample. */
 final class Flight {
   long number;
-  int index; // of its entry of `operations`
+  int index; // number of its entry of `operations`
   int count;
   Operation operation;
   Driver.Call call;
@@ -15,7 +15,7 @@ final class Flight {
   long endNs;
   Exception fault;
 
-  /** Of a window: whether it is in the air, and how it and its thread wait for each other. */
+  /** Whether it is in flight in a window, and how it and its thread wait for each other. */
   boolean flying;
 
   final Semaphore taken = new Semaphore(0);

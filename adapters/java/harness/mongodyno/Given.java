@@ -3,9 +3,9 @@ package mongodyno;
 import java.util.List;
 import java.util.Map;
 
-/** What a call is given, made before the first clock reading, and what it tells. */
+/** What a call is given, made before the first reading of the clock, and what it returns. */
 final class Given {
-  /** `written` of a write that is not answered. */
+  /** Value of `written` for a write that is not answered. */
   static final long UNKNOWN = -1;
 
   Object document;
@@ -19,7 +19,7 @@ final class Given {
   int limit;
   String sumField;
 
-  /** Inserted, matched, upserted or deleted. */
+  /** Documents that were inserted, matched, upserted or deleted. */
   long written;
 
   /** Documents that were read, or counted. */

@@ -14,7 +14,7 @@ final class Input {
   long timeMs;
   String guid = "00".repeat(16);
 
-  /** In a phase the guid is a record's, and the clocks are read when a stamp wants them. */
+  /** In a phase the guid is a record's, and the clocks are read when a stamp needs them. */
   transient byte[] recordGuid;
 
   transient boolean live;

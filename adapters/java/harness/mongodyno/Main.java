@@ -66,17 +66,17 @@ final class Main {
         events.add(line);
       }
     } catch (IOException unreadable) {
-      // As an end.
+      // Treated as the end.
     }
     events.add(END);
   }
 
-  /** Without the JVM's own way out: its exit code after SIGTERM is 143. */
+  /** Halts the JVM, because its exit code after SIGTERM would be 143. */
   private static void exit() {
     Runtime.getRuntime().halt(0);
   }
 
-  /** On SIGTERM, in a thread of its own. */
+  /** Called on SIGTERM, in a separate thread. */
   private void stop() {
     stopped = true; // first: the turn may end meanwhile
     Phase current = turning;
@@ -107,7 +107,7 @@ final class Main {
   }
 
   private static Message parse(String line) throws Refusal {
-    // Gson's own way from a string takes more than JSON.
+    // Gson's method for strings accepts more than JSON.
     try (JsonReader reader = new JsonReader(new StringReader(line))) {
       Message message = JSON.getAdapter(Message.class).read(reader);
       if (message == null || reader.peek() != JsonToken.END_DOCUMENT) {

@@ -22,7 +22,7 @@ final class Operation {
   String readConcern;
   String readPreference;
 
-  /** For each client. */
+  /** Targets, one for each client. */
   transient Driver.Call[] calls;
 
   transient boolean takesSeveral;
@@ -44,7 +44,7 @@ final class Operation {
     }
   }
 
-  /** Reads the documents made for it, as those of an answer are read. */
+  /** Reads the documents made for it as an answer's documents are read. */
   private static void noop(Given given) {
     if (given.documents != null) {
       given.documents.forEach(given::read);

@@ -84,7 +84,7 @@ final class Phase {
     collected = collected();
   }
 
-  /** Lets the workers go; the last one that stops says so. */
+  /** Releases the workers; the last one that stops says so. */
   void begin(long untilNs, Queue<Object> events) {
     this.events = events;
     this.untilNs = untilNs;
@@ -108,7 +108,7 @@ final class Phase {
     }
   }
 
-  /** Nothing new is begun, and nobody sleeps on. */
+  /** Begins nothing new, and wakes every sleeper. */
   void stop() {
     stopped = true;
     untilNs = 0;
@@ -132,7 +132,7 @@ final class Phase {
     workers.forEach(Worker::go);
     samples.close();
     long[] now = collected();
-    // No streams: drivers use them, and a new kind of them discards what is compiled.
+    // No streams: drivers use them, and a new kind of them makes HotSpot discard what is compiled.
     long documents = 0;
     long sum = 0;
     for (Worker worker : workers) {
@@ -147,7 +147,7 @@ final class Phase {
             Fields.of("gc_count", now[0] - collected[0]).and("gc_ns", now[1] - collected[1]));
   }
 
-  /** Collections of garbage so far, and the ns they took. */
+  /** Garbage collections so far, and the ns they took. */
   private static long[] collected() {
     long[] collected = new long[2];
     for (GarbageCollectorMXBean each : ManagementFactory.getGarbageCollectorMXBeans()) {

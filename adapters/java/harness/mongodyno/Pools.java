@@ -14,13 +14,13 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Decodes files of BSON documents. Not by the driver: generations 2 and 3 make a UUID of a binary
- * of subtype 4, and write that as subtype 3; the oldest have no decoder of bytes.
+ * Decodes files of BSON documents. Rejected: the driver's decoder. Generations 2 and 3 make a UUID
+ * of a binary of subtype 4 and write that as subtype 3; the oldest cannot decode bytes.
  */
 final class Pools {
   /**
-   * A value that each copy makes anew. A class, not an interface: whether a string is none of it is
-   * asked for each field, and quick for classes alone.
+   * A value that each copy makes anew. A class and not an interface, because each field is tested
+   * for it, and that is fast only for classes.
    */
   abstract static class Template {
     abstract Object natural(Driver driver);
@@ -77,7 +77,7 @@ final class Pools {
     return document;
   }
 
-  /** A text and the zero byte behind it. */
+  /** A text and the zero byte after it. */
   private static String text(ByteBuffer in, int length) {
     byte[] bytes = bytes(in, length);
     in.get();

@@ -3,7 +3,7 @@ package mongodyno;
 import java.util.List;
 import java.util.Map;
 
-/** A document of a pool, or as `documents` all of them, with its stamps. */
+/** A document of a pool or, as `documents`, all of them, with its stamps. */
 final class Reference {
   int pool;
   int document;
@@ -31,7 +31,7 @@ final class Reference {
     }
   }
 
-  /** A fresh, stamped copy, as an application would have made it; null where there is none. */
+  /** A fresh, stamped copy, as an application would have made it; null if there is none. */
   static Map<String, Object> one(Reference reference, Driver driver, Input input) {
     return reference == null ? null : reference.make(driver, reference.document, input);
   }
@@ -41,7 +41,7 @@ final class Reference {
     return shape == null ? made : driver.shaped(shape, made);
   }
 
-  @SuppressWarnings("unchecked") // pools hold documents
+  @SuppressWarnings("unchecked") // pools consist of documents
   Map<String, Object> make(Driver driver, int number, Input input) {
     Object template = from[Integer.remainderUnsigned(number, from.length)];
     var made = (Map<String, Object>) Pools.Template.copy(template, driver);

@@ -12,7 +12,7 @@ final class Schedule {
   private static final int HEADER_BYTES = 32;
 
   final MappedByteBuffer file;
-  final int records; // without the parts behind them
+  final int records; // without the parts after them
   final int slices;
   private final int recordBytes;
   private final long lapNs;
@@ -29,7 +29,7 @@ final class Schedule {
     lapNs = file.getLong(24);
   }
 
-  /** Where a record lies, or behind `records` a part. */
+  /** The place of a record or, after `records`, of a part. */
   int offset(int record) {
     return HEADER_BYTES + record * recordBytes;
   }

@@ -17,7 +17,7 @@ final class Stamp {
   private long add;
   private transient int head; // the prefix of an objectid
 
-  /** Not when it is first wanted: the code that a warm-up compiles has no branch for that. */
+  /** Created in advance: the code that a warm-up compiles has no branch for creating it later. */
   void prepare() {
     head = as.equals("objectid") ? HexFormat.fromHexDigits(prefix) : 0;
   }

@@ -6,7 +6,7 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** The driver's log: warnings alone, to stderr. All generations end in java.util.logging. */
+/** The driver's log: only warnings, to stderr. All generations end in java.util.logging. */
 final class Warnings extends Handler {
   private static final Logger ROOT = Logger.getLogger("");
 
@@ -17,7 +17,7 @@ final class Warnings extends Handler {
     ROOT.setLevel(Level.WARNING); // the root's own handler writes to stderr
   }
 
-  /** Refuses what the driver warns of in this thread: an option that it passes over. */
+  /** Refuses what the driver warns of in this thread: an option that it ignores. */
   static <T> T refused(Callable<T> call) throws Exception {
     Warnings warnings = new Warnings();
     ROOT.addHandler(warnings);

@@ -11,7 +11,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** The work of a platform thread, asleep between turns. */
+/** The work of a platform thread, which sleeps between turns. */
 final class Worker {
   private static final int SAMPLE_BYTES = 32;
   private static final int SAMPLES_BUFFERED = 32_768;
@@ -20,9 +20,9 @@ final class Worker {
   private static final long WRITTEN_NS = 1_000_000_000;
 
   /**
-   * Threads outlive a phase, as an application's do. Where each phase had new ones, the first call
-   * took the branches of an empty thread-local: compiled code does not have them after a warm-up,
-   * and is thrown away when it meets one. The phase measured then compiled it again.
+   * Threads that outlive a phase, as an application's do. With new threads in each phase, the first
+   * call took the branches of an empty thread-local, which compiled code does not have after a
+   * warm-up. HotSpot then discarded that code and compiled it again in the measured phase.
    */
   private static final Executor THREADS =
       new ThreadPoolExecutor(
@@ -30,13 +30,13 @@ final class Worker {
 
   private final Phase phase;
   private final Schedule schedule;
-  private final int place; // in this process
+  private final int place; // number in this process
   private final int producer;
   private final Flight[] flights;
   private final Semaphore turns = new Semaphore(0);
   private final Input input = new Input();
 
-  /** Outside of the heap, as the schedule is. */
+  /** Allocated outside of the heap, as the schedule is. */
   private final ByteBuffer buffer =
       ByteBuffer.allocateDirect(SAMPLES_BUFFERED * SAMPLE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
 
@@ -44,8 +44,8 @@ final class Worker {
   boolean gaveUp;
   long documents;
   long sum;
-  private int failures; // in a row
-  private long lastNs; // the last reading
+  private int failures; // failures in a row
+  private long lastNs; // the last reading of the clock
   private long dueNs; // when the next operation may begin
   private long writtenNs;
   private volatile Thread thread;
@@ -64,7 +64,7 @@ final class Worker {
     }
   }
 
-  /** An error, as for want of memory, ends the process: what it measures is over. */
+  /** An error, such as a lack of memory, ends the process: it cannot measure any more. */
   private static Thread daemon(Runnable run) {
     Thread thread = new Thread(run, "worker");
     thread.setDaemon(true);
@@ -124,7 +124,7 @@ final class Worker {
     }
   }
 
-  /** Keeps every slot in flight. They are a ring: the oldest is where the next goes. */
+  /** Keeps every slot in flight. Slots are a ring: the next operation takes the oldest's place. */
   private void window() throws IOException, Refusal {
     int begun = 0;
     for (Flight flight = flights[0]; take(flight); begun++, landOldest(flight)) {
@@ -157,7 +157,7 @@ final class Worker {
     }
   }
 
-  /** Gets the next operation ready to be called, unless this worker's turn is over. */
+  /** Gets the next operation ready to be called, unless this worker's turn has ended. */
   private boolean take(Flight flight) throws Refusal {
     long until = phase.untilNs;
     if (gaveUp || Math.max(lastNs, dueNs) >= until) {
@@ -187,7 +187,7 @@ final class Worker {
     return true;
   }
 
-  /** Sleeps until the operation is due; false where the turn ends before. */
+  /** Sleeps until the operation is due; false if the turn ends before. */
   private boolean sleep() {
     for (long left; (left = dueNs - Clock.now()) > 0; ) {
       if (dueNs >= phase.untilNs) {
@@ -198,7 +198,7 @@ final class Worker {
     return true;
   }
 
-  /** What an application has at hand when it calls the driver. */
+  /** What an application has ready when it calls the driver. */
   private Given give(Operation operation, int record, long lap, long sequence) throws Refusal {
     Driver driver = phase.driver;
     int document = schedule.file.getInt(record + 16);
@@ -283,7 +283,7 @@ final class Worker {
 
   private void write() throws IOException {
     buffer.flip();
-    synchronized (phase.samples) { // a write that is cut short goes on behind its own bytes
+    synchronized (phase.samples) { // a write that is cut short continues after its own bytes
       while (buffer.hasRemaining()) {
         phase.samples.write(buffer);
       }

@@ -16,7 +16,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The driver's own: options, types and errors, with the dialect that is installed. */
+/** Tests the driver's options, types and errors, with the installed dialect. */
 final class DialectTest {
   private static final String SERVER = System.getenv("MDYN_URI");
 
@@ -102,7 +102,7 @@ final class DialectTest {
   @Test
   void noServerIsNoConnection() {
     String uri = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100";
-    // The oldest ones connect when they are made.
+    // The oldest versions connect when they are created.
     Exception fault = assertThrows(Exception.class, () -> client(uri).ping());
     assertEquals("connect", driver.refusal(fault));
   }
@@ -117,7 +117,7 @@ final class DialectTest {
     for (byte subtype : new byte[] {0, 4, 5}) {
       byte[] data = new byte[16];
       byte[] bson = driver.encode(document("b", driver.binary(subtype, data)));
-      assertEquals(subtype, bson[4 + 1 + 2 + 4]); // behind lengths, type and name
+      assertEquals(subtype, bson[4 + 1 + 2 + 4]); // after lengths, type and name
     }
   }
 

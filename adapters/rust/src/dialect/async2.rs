@@ -17,7 +17,7 @@ pub use mongodb::{Client, Collection, Cursor, Database};
 use super::calls::{all, matched, Call, Pending};
 use crate::call::Answer;
 
-/// Between two messages of one batch, with the reading of the clock and the sample.
+/// CPU time between two messages of one batch, with the reading of the clock and the sample.
 pub const CONSUMER_NS: Option<u64> = Some(500);
 
 pub async fn parse(uri: &str) -> Result<ClientOptions> {
@@ -132,19 +132,19 @@ impl<'a> Call<'a> {
     }
 }
 
-/// For this time the server holds a getMore that has nothing to return.
+/// How long the server keeps a getMore that has nothing to return.
 const AWAIT: Duration = Duration::from_millis(100);
 
 pub type Messages = Collection<RawDocumentBuf>;
 
-/// Without a sort: a scan returns a capped collection in natural order.
+/// Not sorted: a scan returns a capped collection in natural order.
 pub async fn tail(messages: &Messages) -> Result<Cursor<RawDocumentBuf>> {
     let options = FindOptions::builder();
     let options = options.cursor_type(CursorType::TailableAwait).max_await_time(AWAIT);
     messages.find(doc! {}, options.build()).await
 }
 
-/// `Cursor::advance`, which copies nothing, is not there before 2.2.
+/// `Cursor::advance`, which copies nothing, begins with 2.2.
 pub async fn next(cursor: &mut Cursor<RawDocumentBuf>) -> Result<Option<RawDocumentBuf>> {
     cursor.try_next().await
 }

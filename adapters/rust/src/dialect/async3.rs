@@ -15,7 +15,7 @@ pub use mongodb::{Client, Collection, Cursor, Database};
 use super::calls::{all, matched, Call, Pending};
 use crate::call::Answer;
 
-/// Between two messages of one batch, with the reading of the clock and the sample.
+/// CPU time between two messages of one batch, with the reading of the clock and the sample.
 pub const CONSUMER_NS: Option<u64> = Some(200);
 
 pub async fn parse(uri: &str) -> Result<ClientOptions> {
@@ -26,8 +26,8 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }).await
 }
 
-/// The methods start the driver's action, and their futures only await it. Each time an answer
-/// comes a future runs from the top, and so less code has to be loaded.
+/// The methods start the driver's action, and their futures only await it. When an answer comes, a
+/// future runs from the top, so less code has to be loaded.
 impl<'a> Call<'a> {
     pub fn insert_one(self) -> Pending<'a> {
         let inserted = self.items.insert_one(self.given.body()).into_future();
@@ -46,7 +46,7 @@ impl<'a> Call<'a> {
     }
 
     pub fn find_one(self) -> Pending<'a> {
-        // Not by `optional`, which moves the action once more: 1.3 KB.
+        // `optional` would move the action once more: 1.3 KB.
         let mut find = self.items.find_one(self.given.filter());
         if let Some(fields) = self.given.projection() {
             find = find.projection(fields);
@@ -118,17 +118,17 @@ impl<'a> Call<'a> {
     }
 }
 
-/// For this time the server holds a getMore that has nothing to return.
+/// How long the server keeps a getMore that has nothing to return.
 const AWAIT: Duration = Duration::from_millis(100);
 
 pub type Messages = Collection<RawDocumentBuf>;
 
-/// Without a sort: a scan returns a capped collection in natural order.
+/// Not sorted: a scan returns a capped collection in natural order.
 pub async fn tail(messages: &Messages) -> Result<Cursor<RawDocumentBuf>> {
     messages.find(doc! {}).cursor_type(CursorType::TailableAwait).max_await_time(AWAIT).await
 }
 
-/// Not `Stream::next`, which since 3.5 allocates a future for each message.
+/// `Stream::next` would allocate a future for each message since 3.5.
 pub async fn next(cursor: &mut Cursor<RawDocumentBuf>) -> Result<Option<&RawDocument>> {
     Ok(cursor.advance().await?.then(|| cursor.current()))
 }

@@ -10,9 +10,9 @@ use super::api;
 use super::client::Target;
 use crate::call::{Answer, Given, Kind, Options};
 
-/// A call that has begun, in a box: each kind has a future of its own. Rejected: one async function
-/// for all kinds. Between two operations the driver pushes the harness out of the CPU's caches, and
-/// to load that function again made 4 % more misses of the first cache, by callgrind.
+/// A call that has begun, in a box: each kind has its own future. Rejected: one async function for
+/// all kinds. Between two operations the driver pushes the harness out of the CPU's caches, and
+/// loading that function again caused 4 % more misses of the first cache, by callgrind.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Answer>> + Send + 'a>>;
 
 pub fn matched(done: UpdateResult) -> Answer {
@@ -64,7 +64,7 @@ pub struct Call<'a> {
     pub given: &'a mut Given,
 }
 
-/// The answer that a cursor's documents are.
+/// The answer that consists of a cursor's documents.
 #[cfg(not(feature = "sync"))]
 pub async fn all(
     mut cursor: api::Cursor<mongodb::bson::Document>,

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use super::api::{self, BatchFailed, Client, Collection, Database};
 use crate::call::{cut, ErrorEntry, Failure, Options};
 
-/// Options that the driver parses and passes over. Since 3.5 it refuses the second.
+/// Options that the driver parses and ignores. Since 3.5 it refuses the second.
 const UNUSED: [&str; 2] = ["waitQueueTimeoutMS", "socketTimeoutMS"];
 
 /// A client that reached its server, and the options that it resolved.
@@ -43,7 +43,7 @@ pub async fn connect(
     Ok((database, resolved))
 }
 
-/// The options as the driver parsed them. It does not tell the defaults of those that are open.
+/// The options as the driver parsed them. It does not report the defaults of those that are open.
 pub(super) fn resolved(options: &ClientOptions) -> Value {
     let read_preference = match &options.selection_criteria {
         Some(SelectionCriteria::ReadPreference(preference)) => json!(preference)["mode"].clone(),
@@ -84,7 +84,7 @@ fn variant(value: &impl Debug) -> String {
 
 fn refused(error: Error) -> Failure {
     let code = match &*error.kind {
-        // An option that it does not know, or a value of one.
+        // An option that the driver does not know, or a wrong value.
         ErrorKind::InvalidArgument { .. } => "unsupported",
         ErrorKind::Authentication { .. } => "auth",
         ErrorKind::Command(error) if error.code == 18 => "auth",
@@ -96,7 +96,7 @@ fn refused(error: Error) -> Failure {
     Failure { code, message: error.kind.to_string() }
 }
 
-/// The linked driver's words about itself to every server: its version and the compiler's. The
+/// What the linked driver tells every server about itself: its version and the compiler's. The
 /// crate exports no version, and a build script could only read what Cargo.lock promises.
 pub async fn handshake() -> Result<Document, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -113,7 +113,7 @@ pub async fn handshake() -> Result<Document, Failure> {
     Ok(Document::from_reader(&mut metadata)?)
 }
 
-/// What an operation's calls with one client go to.
+/// The targets of an operation's calls with one client.
 pub type Target = (Database, Collection<Document>);
 
 pub fn bind(database: &Database, options: &Options) -> Result<Target, Failure> {
@@ -128,8 +128,8 @@ pub fn bind(database: &Database, options: &Options) -> Result<Target, Failure> {
     Ok((database.clone(), items))
 }
 
-/// Begins what calls the driver: a task, or a thread where the calls block. No task runs on such a
-/// thread: the driver's runtime refuses to begin within another.
+/// Starts what calls the driver: a task, or a thread if the calls block. No task runs on such a
+/// thread, because the driver's runtime refuses to start within another.
 #[cfg(not(feature = "sync"))]
 pub use tokio::spawn;
 
@@ -138,12 +138,12 @@ pub fn spawn<T: Send + 'static>(
     calls: impl std::future::Future<Output = T> + Send + 'static,
 ) -> tokio::sync::oneshot::Receiver<T> {
     let (done, result) = tokio::sync::oneshot::channel();
-    // Nobody hears it if the phase has ended.
+    // It is not received if the phase has ended.
     std::thread::spawn(|| drop(done.send(futures_executor::block_on(calls))));
     result
 }
 
-/// The server's code and name, of a batch those of its first write error; else 0 and the driver's
+/// The server's code and name (of a batch: of its first write error); otherwise 0 and the driver's
 /// variant.
 impl From<Error> for ErrorEntry {
     fn from(error: Error) -> ErrorEntry {

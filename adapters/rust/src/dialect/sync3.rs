@@ -14,7 +14,7 @@ pub use mongodb::sync::{Client, Collection, Database};
 use super::calls::matched;
 use crate::call::{Answer, Given, Kind, Options};
 
-/// No consumer: a cursor that waits for a message does not give its thread back.
+/// No consumer: a cursor that waits for a message does not return its thread.
 pub const CONSUMER_NS: Option<u64> = None;
 
 pub async fn parse(uri: &str) -> Result<ClientOptions> {

@@ -1,4 +1,4 @@
-//! Options that are told, and errors as the driver reads them from answers.
+//! Options that are reported, and errors as the driver reads them from answers.
 
 use std::sync::Arc;
 

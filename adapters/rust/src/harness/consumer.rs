@@ -74,7 +74,7 @@ impl Reader {
     fn end(&mut self) -> io::Result<()> {
         self.samples.flush()?;
         if let Some((_, answer)) = self.turn.take() {
-            // Nobody hears it if the core is gone.
+            // It is not received if the core has ended.
             let _ = answer.send(turn_done(self.began_ns, self.exhausted(), self.tally.gave_up));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Documents made for an operation: templates, and the stamps that they carry.
+//! Documents made for an operation: templates and their stamps.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ enum Form {
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct Input {
-    /// Those of the record: `shift` moves them on.
+    /// The record's values; `shift` changes them.
     pub key: i64,
     #[serde(deserialize_with = "hex::deserialize")]
     pub guid: [u8; 16],
@@ -162,7 +162,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// For an item of a batch; for item 0 of all else.
+    /// Makes the document of an item of a batch; all other calls have item 0.
     pub fn make(&self, pools: &[Pool], job: &Job, item: u32) -> Document {
         let (pool, input) = (&pools[self.pool], job.input.item(item));
         let number = self.document.unwrap_or(job.document + item as usize);

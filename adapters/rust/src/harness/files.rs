@@ -29,7 +29,7 @@ pub struct Job {
     pub document: usize,
     pub count: u32,
     pub input: Input,
-    /// The worker that takes it says when it is due (None in a closed loop: when it starts), and
+    /// The worker that takes it knows when it is due (None in a closed loop: when it starts), and
     /// its client.
     pub intended_ns: Option<u64>,
     pub client: usize,
@@ -50,7 +50,7 @@ impl Schedule {
         (&self.bytes[offset..offset + self.record_bytes], index / self.slice_records)
     }
 
-    /// After T0.
+    /// Time after T0.
     pub fn intended_ns(&self, slice: usize, index: u64) -> u64 {
         let (record, lap) = self.record(slice, index);
         u64_at(record, 0) + lap * self.lap_ns
@@ -84,7 +84,7 @@ fn u64_at(bytes: &[u8], offset: usize) -> u64 {
 }
 
 const BUFFER_BYTES: usize = 32_768 * 32;
-/// A buffer that has waited so long is written, so that the core sees progress.
+/// A buffer that has waited this long is written, so that the core sees progress.
 const WAIT_NS: u64 = 1_000_000_000;
 
 /// One worker's buffer in front of the file that all workers of the process share.

@@ -28,7 +28,7 @@ pub struct Operation {
     options: Options,
     #[serde(skip)]
     pools: Arc<Vec<Pool>>,
-    /// One for each client; a noop has none.
+    /// Targets, one for each client; a noop has none.
     #[serde(skip)]
     targets: Vec<Target>,
 }

@@ -1,4 +1,4 @@
-//! A phase, of workers or a consumer: a task that goes from turn to turn, and what it counts.
+//! A phase, of workers or a consumer: a task that runs turn after turn, and what it counts.
 
 use std::future::Future;
 
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::call::{ErrorEntry, Failure};
 
-/// `until_ns`, and who awaits the end of the turn.
+/// `until_ns`, and the receiver of the turn's end.
 pub type Turn = (u64, oneshot::Sender<Value>);
 
 pub struct Phase {

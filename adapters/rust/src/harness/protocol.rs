@@ -41,10 +41,10 @@ pub fn parse(line: &[u8]) -> Result<Message, Failure> {
     message.map_err(|error| Failure::new("protocol", error))
 }
 
-/// From `open`: all phases have it in common.
+/// Received in `open`, and shared by all phases.
 #[derive(Default)]
 pub struct Session {
     pub clients: Vec<Database>,
-    /// Dealt by operation, not by worker.
+    /// Whether clients are dealt by operation, not by worker.
     pub by_operation: bool,
 }

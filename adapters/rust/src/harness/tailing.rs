@@ -1,4 +1,4 @@
-//! Tails a capped collection: what a message is, and how to go on behind a cursor that failed.
+//! Tails a capped collection: what a message is, and how to continue after a cursor that failed.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use mongodb::bson::{Bson, RawDocument, RawDocumentBuf};
 use crate::call::{ErrorEntry, Failure};
 use crate::dialect::{is_there, next, tail, Cursor, Messages};
 
-/// Between the failure of a cursor and the next one.
+/// Pause between the failure of a cursor and the next one.
 const REOPEN: Duration = Duration::from_millis(10);
 
-/// A document; one without a sequence is no message.
+/// A document; one without a sequence is not a message.
 #[derive(Default)]
 pub struct Found {
     pub producer: i64,
@@ -88,8 +88,9 @@ impl Tailing {
             let there = is_known(&self.messages, &self.last).await?;
             let mut cursor = tail(&self.messages).await?;
             self.opened += 1;
-            // It is looked for once more. Overwritten before the cursor was opened, it would be
-            // awaited forever. Overwritten since, it no longer tells what of the batch is new.
+            // It is looked for once more. If it was overwritten before the cursor was opened, it
+            // would be awaited forever. If it was overwritten since, it no longer shows what of the
+            // batch is new.
             if there && !is_known(&self.messages, &self.last).await? {
                 continue;
             }

@@ -18,14 +18,14 @@ pub static EPOCH_NS: AtomicU64 = AtomicU64::new(0);
 /// Set by SIGTERM.
 pub static STOP: SetOnce<()> = SetOnce::const_new();
 
-/// CLOCK_MONOTONIC since the epoch. `Instant` reads the same clock, but does not give its value.
+/// CLOCK_MONOTONIC since the epoch. `Instant` reads the same clock, but does not expose its value.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec as u64 * SECOND_NS + now.tv_nsec as u64;
     now_ns.saturating_sub(EPOCH_NS.load(Relaxed))
 }
 
-/// A timer of the kernel. Tokio's own rounds up to whole milliseconds, more than many operations
+/// A timer of the kernel. Tokio's timers round up to whole milliseconds, more than many operations
 /// take.
 pub struct Alarm(AsyncFd<OwnedFd>);
 
@@ -45,7 +45,7 @@ impl Alarm {
         let time = Itimerspec { it_interval, it_value: Timespec { tv_sec, tv_nsec } };
         timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &time)?;
         tokio::select! {
-            // The next setting clears the expiry: nobody has to read it.
+            // The next setting clears the expiry, so it need not be read.
             ready = self.0.readable() => ready?.clear_ready(),
             _ = STOP.wait() => {}
         }

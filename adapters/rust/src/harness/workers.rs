@@ -78,9 +78,9 @@ struct Timed {
 
 struct Worker {
     plan: Arc<Plan>,
-    /// In this process, from 0.
+    /// Number in this process, from 0.
     worker: usize,
-    /// In all processes.
+    /// Number in all processes.
     number: u16,
     alarm: Option<Alarm>,
     samples: Samples,
@@ -94,7 +94,7 @@ struct Worker {
 
 impl Worker {
     /// Runs a turn; the task or thread ends with it. Rejected: a task that waits on a barrier
-    /// between turns. To wake it costs more than to spawn one, and the worker's state would need a
+    /// between turns. Waking it costs more than spawning one, and the worker's state would need a
     /// lock.
     async fn turn(mut self, origin_ns: u64, began_ns: u64, until_ns: u64) -> io::Result<Worker> {
         (self.origin_ns, self.last_ns, self.until_ns) = (origin_ns, began_ns, until_ns);
@@ -134,8 +134,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Spawns a task per operation, as an application does that does not await each. Those at the
-    /// front that have ended are taken off, so that memory holds what is in flight.
+    /// Spawns a task per operation, as an application does that does not await each. Ended tasks at
+    /// the front are collected, so that memory holds what is in flight.
     async fn side_by_side(&mut self) -> io::Result<()> {
         let mut in_flight = VecDeque::new();
         while let Some(job) = self.take() {
@@ -159,7 +159,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The call as a future for a task of its own. Its documents are made by now.
+    /// The call as a future for a separate task. Its documents are made by now.
     fn issued(&self, job: Job) -> impl Future<Output = (Job, Timed)> + Send + 'static {
         let operation = Arc::clone(&self.plan.operations[job.operation]);
         let mut given = operation.make(&job);
@@ -222,7 +222,7 @@ impl Worker {
 }
 
 pub fn prepare(message: Value, session: &Session) -> Result<Phase, Failure> {
-    // The core's messages are right, but for a pacing or a kind that is not known here.
+    // The core's messages are right, except for a pacing or a kind that is not known here.
     let message = serde_json::from_value::<Prepare>(message);
     let message = message.map_err(|error| Failure::new("unsupported", error))?;
     let schedule = Schedule::read(&message.schedule, message.lap_step, message.item_step)?;
@@ -279,7 +279,7 @@ async fn run(
         let exhausted = |slice: &Slice| slice.next.load(Relaxed) >= slice.limit;
         let exhausted = plan.slices.iter().all(exhausted);
         let gave_up = workers.iter().any(|worker| worker.tally.gave_up);
-        // Nobody hears it if the core is gone.
+        // It is not received if the core has ended.
         let _ = answer.send(turn_done(began_ns, exhausted, gave_up));
     }
     let tallies = workers.into_iter().map(|worker| worker.tally);

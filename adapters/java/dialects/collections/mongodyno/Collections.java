@@ -36,7 +36,7 @@ import org.bson.io.BasicOutputBuffer;
 import org.bson.types.Binary;
 import org.bson.types.ObjectId;
 
-/** MongoCollection, as all drivers have it from 3.0 on; {@link Version} has what changed. */
+/** MongoCollection, in all drivers from 3.0 on; {@link Version} has what changed. */
 abstract class Collections implements Driver {
   @Override
   public List<String> extras() {

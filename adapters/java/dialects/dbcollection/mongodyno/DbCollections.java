@@ -37,7 +37,7 @@ abstract class DbCollections implements Driver {
     return new BasicDBList();
   }
 
-  /** Not the bytes themselves, which the oldest ones write as subtype 2. */
+  /** Binary, because the oldest versions write plain bytes as subtype 2. */
   @Override
   public Object binary(byte subtype, byte[] data) {
     return new Binary(subtype, data);

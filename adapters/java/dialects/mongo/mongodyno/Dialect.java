@@ -48,7 +48,7 @@ final class Dialect extends DbCollections {
     for (String host : entry.hosts) {
       hosts.add(new ServerAddress(host));
     }
-    // A list is a replica set, even of one.
+    // A list is a replica set, even with one member.
     Mongo mongo = hosts.size() == 1 ? new Mongo(hosts.get(0), options) : new Mongo(hosts, options);
     String nodes = entry.options.get("w");
     if (nodes != null && mongo.getWriteConcern().getW() != Integer.parseInt(nodes)) {

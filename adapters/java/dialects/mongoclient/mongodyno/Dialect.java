@@ -14,7 +14,7 @@ final class Dialect extends Collections {
     return MongoClient.class;
   }
 
-  /** Options of URIs know serverSelectionTimeoutMS since 3.2, its builder since 3.0. */
+  /** URIs have the option serverSelectionTimeoutMS since 3.2, the builder since 3.0. */
   @Override
   public String uri() {
     return "plain";

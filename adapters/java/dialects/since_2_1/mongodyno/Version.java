@@ -5,7 +5,7 @@ import com.mongodb.DBObject;
 import com.mongodb.WriteConcern;
 import java.util.List;
 
-/** DBCollection from 2.1 to 2.11: no bulks, and no pipelines that today's servers take. */
+/** DBCollection from 2.1 to 2.11: no bulks, and no pipelines that today's servers accept. */
 final class Version {
   static final List<String> LACKS = List.of("bulk_write", "aggregate");
   static final List<String> EXTRAS = List.of("unacknowledged", "clients");
@@ -24,7 +24,7 @@ final class Version {
     throw unsupported();
   }
 
-  /** Up to 2.3 no list comes with a concern; up to 2.11 the driver makes an array of it. */
+  /** Up to 2.3 a list cannot have a concern; up to 2.11 the driver makes an array of it. */
   static void insert(DBCollection items, List<DBObject> documents, WriteConcern concern) {
     items.insert(documents.toArray(new DBObject[0]), concern);
   }
