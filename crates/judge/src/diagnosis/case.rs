@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::types::{ComparisonRow, Finding, ResultRow};
-use figures;
+use format;
 use record::records::{Arm, Experiment, PhaseRun, Queue, Tap};
 use stats::descriptive::median;
 use workload::plan::Phase;

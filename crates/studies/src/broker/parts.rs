@@ -2,7 +2,7 @@
 
 use super::rows::in_phase;
 use base::say::clean;
-use figures;
+use format;
 use record::broker::{Part, Parts};
 use record::records::{Arm, Run};
 use report::drawing::{Anchor, Drawing, Role, escape, short};

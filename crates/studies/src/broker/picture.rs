@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cloud::{self, Axes, Cloud, SHADES};
-use figures;
+use format;
 use report::drawing::{Anchor, Drawing, Role, escape, round, short, step, ticks};
 use report::text::wrap;
 use stats::curve::{Block, Class};
