@@ -59,7 +59,7 @@ lint: lint-core $(ADAPTERS:%=lint-%) ## formatters and linters; `make lint-core`
 # rustfmt does not follow the modules that a macro declares.
 lint-core:
 	$(CARGO) fmt --all --check
-	rustfmt --check crates/workload/src/operations/*.rs crates/server/src/kinds/*.rs
+	rustfmt --check crates/workload/src/operations/*.rs crates/server/src/kinds/*.rs crates/server/src/kinds/*/*.rs
 	$(CARGO) clippy --workspace --release --all-targets -- -D warnings
 
 # Exit code 77: its toolchain is not on this machine.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bson::{RawDocumentBuf, doc};
 use stats::descriptive::median;
-use wire::{HEADER_BYTES, Header, OpCode, reply};
+use wire::{HEADER_BYTES, Header, OpCode, reply_messages};
 
 use crate::raw::{Command, Raw, document, message};
 use crate::servers::Listening;
@@ -201,8 +201,8 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
         answer.remove("topologyVersion");
         let answer = RawDocumentBuf::try_from(&answer).map_err(|error| error.to_string())?;
         let (mut msg, mut legacy) = (Vec::new(), Vec::new());
-        reply::msg(&mut msg, 0, 0, &answer);
-        reply::legacy(&mut legacy, 0, 0, reply::AWAIT_CAPABLE, 0, 0, [&*answer]);
+        reply_messages::msg(&mut msg, 0, 0, &answer);
+        reply_messages::legacy(&mut legacy, 0, 0, reply_messages::AWAIT_CAPABLE, 0, 0, [&*answer]);
         answers.push(Canned::new(OpCode::Msg, name, msg));
         answers.push(Canned::new(OpCode::Query, name, legacy));
     }

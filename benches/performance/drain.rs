@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use adapter::messages::{Ended, Totals};
+use adapter::protocol::{PhaseEnd, ReadTotals};
 use base::child;
 use measure::input_files::InputFiles;
 use measure::measured::{Claimed, Measured};
@@ -95,7 +95,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let turns = write_samples(count, &file).map_err(|error| error.to_string())?;
     let mut measured = Measured::new(0);
     measured.ended =
-        Some(Ended { totals: Totals { documents: count, sum: 0 }, ..Ended::default() });
+        Some(PhaseEnd { totals: ReadTotals { documents: count, sum: 0 }, ..PhaseEnd::default() });
     measured.turns = turns;
     measured.claimed = Claimed { counts: vec![count], fault: None };
     measured.turn_length = Duration::from_nanos(TURN_NS);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use server::{Host, Program, Progress, StartOptions};
+use server::{Host, InstallProgress, Program, StartOptions};
 use stats::descriptive::median;
 use tokio::runtime::Runtime;
 
@@ -31,7 +31,7 @@ pub fn run(bench: &Bench) -> Outcome {
         options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
         let started = async {
             let host = Host::detect()?;
-            let mongod = Program::embedded(&host, None, Progress { quiet: true })?;
+            let mongod = Program::embedded(&host, None, InstallProgress { quiet: true })?;
             server::start(&host, &mongod, &options).await
         };
         let server = runtime.block_on(started).map_err(|error| error.to_string())?;

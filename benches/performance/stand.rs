@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adapter::environment::Environment;
-use adapter::install::Installation;
+use adapter::installation::Installation;
 use adapter::manifest::discover;
 use adapter::patience::Patience;
 use base::clock::Epoch;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use absorber::faults::Every;
-use absorber::load::{Jitter, Stall};
+use absorber::simulated_load::{Jitter, Stall};
 use base::units::parse_duration;
 
 #[derive(Debug, Clone, Default, Args)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use base::say;
 use base::secrets::{is_driver, keep_hosts};
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use server::keep_secret;

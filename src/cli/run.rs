@@ -20,7 +20,7 @@ use judge::objectives::Gate;
 use record::records::GateUnclear;
 use record::request::{Request, ServerOptions};
 use record::words::Words;
-use server::uri::arm_option;
+use server::connection_string::arm_option;
 use stats::threshold::Interleave;
 
 #[derive(Debug, Clone, Args)]

@@ -10,8 +10,8 @@ use signal_hook::iterator::Signals;
 use crate::cli::{AbsorberArgs, FaultArgs, LoadArgs};
 use absorber::faults::FaultOptions;
 use absorber::listener::Absorber;
-use absorber::load::LoadOptions;
-use absorber::server::Options;
+use absorber::shared_state::AbsorberOptions;
+use absorber::simulated_load::LoadOptions;
 use base::error::{Error, Result};
 use measure::stop::ignores_hangup;
 
@@ -53,10 +53,10 @@ fn no_socket(address: SocketAddr, error: &std::io::Error) -> Error {
     )
 }
 
-fn options(args: &AbsorberArgs) -> Options {
+fn options(args: &AbsorberArgs) -> AbsorberOptions {
     let LoadArgs { service_time, jitter, stall, workers } = args.load;
     let FaultArgs { refuse, close_after, error, slow, garbage } = args.faults;
-    Options {
+    AbsorberOptions {
         listen: args.listen,
         wire: args.wire,
         memory_bytes: args.memory,

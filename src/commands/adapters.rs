@@ -5,7 +5,7 @@ use tokio::process::Command;
 
 use crate::cli::{AdaptersAction, AdaptersArgs, RegistryArgs};
 use adapter::environment::{self, Environment};
-use adapter::install::add_tests;
+use adapter::installation::add_tests;
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use measure::arms::{self, Arm};

@@ -22,7 +22,7 @@ use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
 use base::say;
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use judge::analysis::changed;
 use judge::analysis::types::{AlsoRow, Analysis, ComparisonRow, Metric, SinceRow};
 pub use kept::is_one;

@@ -8,7 +8,7 @@ use base::error::{Error, Exit, Result};
 use base::paths::work_dir;
 use base::say;
 use check::bench::Bench;
-use check::{Checked, offline, online};
+use check::{CheckResult, offline, online};
 use measure::admin::{Admin, new_database};
 use measure::arms;
 use measure::install::{How, Wanted, install_all};
@@ -17,7 +17,7 @@ use measure::server_access::Reached;
 use measure::stop::Requests;
 use record::folder::Folder;
 use server::StartOptions;
-use server::uri::{with_arm_options, with_options};
+use server::connection_string::{with_arm_options, with_options};
 
 /// A failed check ends it with [`Exit::GateFailed`].
 pub async fn run(args: CheckArgs) -> Result<()> {
@@ -109,7 +109,7 @@ async fn check_all(
     Ok(failed)
 }
 
-fn show(checked: &[Checked]) -> Result<u32> {
+fn show(checked: &[CheckResult]) -> Result<u32> {
     let mut failed = 0;
     for it in checked {
         match &it.problem {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::cli::{EnvironmentsAction, EnvironmentsArgs};
-use adapter::cached::{self, Cached, Fit};
+use adapter::cached::{self, Cached, EnvironmentFit};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::say;
@@ -45,7 +45,7 @@ fn list(found: &[Cached]) -> Result<()> {
 
 fn prune(found: &[Cached], older_than: Option<Duration>, dry_run: bool) -> Result<()> {
     let is_old = |it: &Cached| older_than.is_some_and(|age| it.unused_for > age);
-    let wanted = found.iter().filter(|it| it.fit == Fit::Outdated || is_old(it));
+    let wanted = found.iter().filter(|it| it.fit == EnvironmentFit::Outdated || is_old(it));
     let (mut count, mut bytes, mut failed) = (0, 0, 0);
     for it in wanted {
         let size = format::bytes(it.size_bytes);
@@ -91,10 +91,10 @@ fn ago(time: Duration) -> String {
 
 fn state(it: &Cached) -> String {
     let fit = match it.fit {
-        Fit::Current if it.is_whole => "current",
-        Fit::Current => "half built",
-        Fit::Outdated => "outdated",
-        Fit::Unknown => "its toolchain is missing",
+        EnvironmentFit::Current if it.is_whole => "current",
+        EnvironmentFit::Current => "half built",
+        EnvironmentFit::Outdated => "outdated",
+        EnvironmentFit::Unknown => "its toolchain is missing",
     };
     let in_use = if it.in_use { ", in use" } else { "" };
     format!("{fit}{in_use}")

@@ -1,6 +1,6 @@
 //! Limits of clients and server that `run` was asked for.
 
-use adapter::memory::MemoryLimit;
+use adapter::memory_limit::MemoryLimit;
 use base::error::{Error, Result};
 use measure::setup::Limits;
 use record::records::{ClientMemory, ServerKind};

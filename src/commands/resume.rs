@@ -21,7 +21,7 @@ use crate::cli::{
 };
 use adapter::manifest::discover;
 use base::error::{Error, Result};
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use measure::arms;
 use measure::install::Wanted;
 use measure::resume::Resumed;
@@ -33,7 +33,7 @@ use record::request::Request;
 use record::servers::{Made, Servers};
 use record::sweep::Sweep;
 use record::words::{Plain, Words};
-use server::uri::arm_option;
+use server::connection_string::arm_option;
 use server::{ServerChoice, server_again};
 
 /// The limit of `--rounds`.

@@ -10,7 +10,7 @@ use crate::commands::run_plan::{RunPlan, drawn_seed};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use format::counted;
 use judge::analysis::types::{Analysis, Objective};
 use measure::arms;

@@ -9,7 +9,7 @@ use crate::commands::settings::asked;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use base::secrets::mask_hosts;
-use base::words::nearest;
+use base::strings::nearest;
 use measure::arms::{self, Arm};
 use measure::resume::Resumed;
 use measure::selection::expand;
@@ -20,7 +20,7 @@ use record::records::{Settings, Unavailable};
 use record::request::Request;
 use record::words::Words;
 use server::ServerChoice;
-use server::uri::{self, with_arm_options, with_options};
+use server::connection_string::{self, with_arm_options, with_options};
 use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
 use workload::{Workload, builtin};
@@ -113,7 +113,7 @@ fn check_absorber(request: &Request) -> Result<()> {
 fn uri_options(request: &Request) -> Result<BTreeMap<String, String>> {
     let (options, uri) = (request.options()?, request.uri()?);
     for name in options.keys() {
-        if let Err(near) = uri::check_option(name) {
+        if let Err(near) = connection_string::check_option(name) {
             let hint = near.map_or_else(
                 || "write an option of an adapter after its name: -d NAME/KEY=VALUE".to_owned(),
                 |near| format!("did you mean {near}?"),
@@ -121,7 +121,7 @@ fn uri_options(request: &Request) -> Result<BTreeMap<String, String>> {
             let message = format!("--option {name}: connection strings have no such option");
             return Err(Error::usage(message, hint));
         }
-        if uri.is_some_and(|uri| uri::has_option(uri, name)) {
+        if uri.is_some_and(|uri| connection_string::has_option(uri, name)) {
             return Err(Error::usage(
                 format!("--option {name}: the connection string sets it too, and would win"),
                 "take it out of one of them",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use clap::ValueEnum as _;
 
 use crate::cli::SchemaName;
-use adapter::messages::{Answer, Request};
+use adapter::protocol::{AdapterAnswer, AdapterRequest};
 use base::error::Result;
 use judge::analysis::across::ServersAnalysis;
 use judge::analysis::joint::JointAnalysis;
@@ -37,7 +37,8 @@ fn own(name: SchemaName) -> Value {
 /// Lines of both directions: `$defs/Request` of the core, `$defs/Answer` of the adapter.
 fn messages() -> Value {
     let mut generator = SchemaGenerator::default();
-    let any_of = [generator.subschema_for::<Request>(), generator.subschema_for::<Answer>()];
+    let any_of =
+        [generator.subschema_for::<AdapterRequest>(), generator.subschema_for::<AdapterAnswer>()];
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Messages of the contract",

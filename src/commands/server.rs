@@ -5,7 +5,7 @@ use base::error::{Error, Result};
 use base::paths::work_dir;
 use base::say;
 use server::{
-    Host, Progress, ServerChoice, StartOptions, guard_main, install_version, list,
+    Host, InstallProgress, ServerChoice, StartOptions, guard_main, install_version, list,
     start_background, status, stop_background,
 };
 
@@ -14,7 +14,7 @@ pub async fn run(args: ServerArgs) -> Result<()> {
     match args.action {
         ServerAction::List => print_list(&host),
         ServerAction::Install { server } => {
-            let listed = install_version(&host, &server, Progress::default())?;
+            let listed = install_version(&host, &server, InstallProgress::default())?;
             super::print(&format!("MongoDB {} is installed\n", listed.version))
         }
         ServerAction::Start { server, keep_data } => start(&host, &server, keep_data).await,
@@ -55,7 +55,7 @@ async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
             "name one server here, or give `run` this --server",
         ));
     }
-    let program = choice.prepare(host, Progress::default())?.ok_or_else(|| {
+    let program = choice.prepare(host, InstallProgress::default())?.ok_or_else(|| {
         Error::usage(
             format!("{server} is no mongod that lives in the background"),
             "name embedded or mongod; the absorber is started by `mongodyno absorber`",

@@ -16,7 +16,7 @@ use crate::commands::study_parts;
 use crate::commands::study_plan::{planned, runnable, taking_part, unknown};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use format::counted;
 use measure::arms::{self, Arm};
 use measure::capacity;

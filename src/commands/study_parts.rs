@@ -15,7 +15,7 @@ use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
 use base::secrets::{mask_hosts, mask_text};
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use measure::resume::Resumed;
 use measure::setup::new_id;
 use record::folder::Folder;

@@ -19,11 +19,11 @@ use base::say::clean;
 use format::{bytes, count, figure, fixed, optional};
 use measure::setup::new_id;
 use record::records::TapCommand;
-use tap::alone::{Row, Session, TapReport};
-use tap::arm::Log;
-use tap::control::{self, Start};
+use tap::control::{self, ControlOptions};
 use tap::link::LinkSpec;
 use tap::proxy::log_to_stderr;
+use tap::standalone::{LiveRow, TapReport, TapSession};
+use tap::tapped_arm::Log;
 use tap::validate::validate;
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub fn run(args: &TapArgs) -> Result<()> {
 
 fn driven(args: &TapArgs, arms: u16, link: Option<LinkSpec>) -> Result<()> {
     let epoch = args.epoch_ns.unwrap_or_else(Epoch::start);
-    let start = Start { to: args.to.clone(), arms, epoch, link, marks: args.mark.clone() };
+    let start = ControlOptions { to: args.to.clone(), arms, epoch, link, marks: args.mark.clone() };
     control::serve(&start, std::io::stdin().lock(), &mut std::io::stdout())
 }
 
@@ -62,7 +62,7 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
     });
     let live = Live::new();
     let (marks, log) = (args.mark.clone(), live.log());
-    let mut session = Session::start(&args.listen, &args.to, link.clone(), marks, &folder, log)?;
+    let mut session = TapSession::start(&args.listen, &args.to, link.clone(), marks, &folder, log)?;
     if let Some((spec, check)) = &link {
         live.say(&check.sentence);
         live.say(&spec.buffers());
@@ -128,7 +128,7 @@ impl Live {
         self.log()(line);
     }
 
-    fn show(&self, rows: &[Row]) {
+    fn show(&self, rows: &[LiveRow]) {
         let Some(bar) = &self.bar else { return };
         let mut table = super::Table::default();
         table.add_row(["command", "per s", "p50 µs", "p99 µs", "out per s", "in per s"]);

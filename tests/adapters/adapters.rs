@@ -8,13 +8,13 @@ use std::process::Command;
 use crate::fake_support::real::lab_with;
 use crate::fake_support::{Lab, code, stderr};
 use crate::support::{block_on, mongodyno, root, said, scratch, server, skip, start_version};
+use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
-use adapter::install::Installation;
+use adapter::installation::Installation;
 use adapter::manifest::{Manifest, discover};
-use adapter::process::AdapterProcess;
 use base::clock::Epoch;
 use measure::arms;
-use server::Server;
+use server::ServerHandle;
 
 #[derive(Clone, Copy)]
 enum Try {
@@ -155,7 +155,7 @@ fn contract() {
 fn server_of(
     manifest: &Manifest,
     newest: &str,
-    old: &mut Option<Result<Server, String>>,
+    old: &mut Option<Result<ServerHandle, String>>,
 ) -> Result<String, String> {
     if manifest.name != OLD_SERVER_ALONE {
         return Ok(newest.to_owned());

@@ -8,7 +8,7 @@ use crate::fake_support::real::{lab_with, own_server, with_client};
 use crate::fake_support::{Lab, code, flat, stderr, stdout};
 use crate::support::{said, skip};
 use bson::doc;
-use server::Server;
+use server::ServerHandle;
 
 const DRIVERS: [&str; 4] = ["python", "go", "node", "rust"];
 
@@ -50,7 +50,7 @@ fn certificates(lab: &Lab) {
 }
 
 /// A server that accepts nothing but TLS.
-fn tls_server(test: &str, lab: &Lab) -> Option<Server> {
+fn tls_server(test: &str, lab: &Lab) -> Option<ServerHandle> {
     certificates(lab);
     let file = |name| lab.path(name).display().to_string();
     let server = own_server(

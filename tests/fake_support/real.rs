@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use mongodb::Client;
-use server::Server;
+use server::ServerHandle;
 
 use super::{Lab, stderr};
 use crate::support::{self, block_on, skip, start_server};
@@ -67,6 +67,6 @@ pub fn databases(uri: &str) -> Vec<String> {
 }
 
 /// A server of the test's own; None: skipped.
-pub fn own_server(test: &str, flags: &[&str]) -> Option<Server> {
+pub fn own_server(test: &str, flags: &[&str]) -> Option<ServerHandle> {
     start_server(flags).map_err(|reason| skip(test, &reason)).ok()
 }

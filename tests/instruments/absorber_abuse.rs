@@ -12,9 +12,9 @@ use crate::absorber_support::{
 use crate::support::wait_until;
 use absorber::faults::FaultOptions;
 use absorber::handshake::WireVersions;
-use absorber::load::LoadOptions;
-use absorber::server::{Options, Server};
 use absorber::session::Session;
+use absorber::shared_state::{AbsorberOptions, SharedState};
+use absorber::simulated_load::LoadOptions;
 use bson::{Document, doc};
 use wire::read_message;
 
@@ -136,7 +136,7 @@ impl Random {
 }
 
 fn session() -> Session {
-    let options = Options {
+    let options = AbsorberOptions {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         wire: WireVersions::parse("0..17").expect("versions"),
         memory_bytes: 4 << 20,
@@ -144,7 +144,7 @@ fn session() -> Session {
         faults: FaultOptions::default(),
         holds: None,
     };
-    let server = Server::new(&options).expect("no file");
+    let server = SharedState::new(&options).expect("no file");
     Session::new(server, 1, SocketAddr::from(([127, 0, 0, 1], 1)))
 }
 
@@ -348,7 +348,7 @@ fn a_wait_for_documents_ends_with_its_client() {
 #[test]
 fn thousands_of_connections_are_served_at_once() {
     let name = "thousands_of_connections_are_served_at_once";
-    if base::process::raise_file_limit() < 2200 {
+    if base::process_id::raise_file_limit() < 2200 {
         crate::support::skip(name, "this user may not open 2200 files");
         return;
     }

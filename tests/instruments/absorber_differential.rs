@@ -8,7 +8,7 @@ use crate::absorber_support::Absorber;
 use crate::replay_support::{Step, corpus, replay};
 use crate::support::{marked_table, skip, start_version};
 use crate::tap_support::host_of;
-use server::Server;
+use server::ServerHandle;
 
 /// The absorber's different answers, by the label of their steps, with the reasons. Any other
 /// difference is a fault. `docs/absorber.md` prints this list.
@@ -46,7 +46,7 @@ const VERSIONS: [&str; 2] = ["4.4", "6.0"];
 
 #[test]
 fn the_absorber_answers_as_a_real_server_does() {
-    let started: Result<Vec<Server>, String> =
+    let started: Result<Vec<ServerHandle>, String> =
         VERSIONS.iter().map(|version| start_version(Some(version), &[])).collect();
     let servers = match started {
         Ok(servers) => servers,

@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::absorber_support::Absorber;
 use crate::support::{root, said, scratch, skip, start_version};
 use crate::tap_support::host_of;
-use server::Server;
+use server::ServerHandle;
 
 /// The output of every client. `all` and `group`: number of documents and sum of their `_id`s.
 const SEEN: &str = r#"{"all":[150,11325],"group":[50,3725],"range":[145,146,147,148,149,150],"#;
@@ -84,7 +84,7 @@ fn sees(program: &[String], address: &str) -> String {
 
 /// Address of a MongoDB 4.4 of this test process; None: skipped.
 fn mongodb_4_4(test: &str) -> Option<String> {
-    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<ServerHandle, String>> = OnceLock::new();
     match SERVER.get_or_init(|| start_version(Some("4.4"), &[])) {
         Ok(server) => Some(host_of(server.uri())),
         Err(reason) => {

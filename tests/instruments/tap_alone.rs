@@ -11,8 +11,8 @@ use mongodb::Client;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use stats::hlog::IntervalLog;
-use tap::alone::TapReport;
 use tap::exchange;
+use tap::standalone::TapReport;
 
 async fn application(uri: &str) -> mongodb::error::Result<()> {
     let client = Client::with_uri_str(uri).await?;

@@ -35,7 +35,7 @@ fn files_begin_and_end_on_request_and_arms_are_apart() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_an_answer_and_no_end() {
-    let start = tap::control::Start {
+    let start = tap::control::ControlOptions {
         to: "127.0.0.1:9".to_owned(),
         arms: 1,
         epoch: base::clock::Epoch::start(),

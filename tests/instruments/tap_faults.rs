@@ -23,7 +23,7 @@ fn reset(socket: TcpStream) {
 #[test]
 fn thousands_of_connections_pass_at_once() {
     let name = "thousands_of_connections_pass_at_once";
-    if base::process::raise_file_limit() < 4200 {
+    if base::process_id::raise_file_limit() < 4200 {
         return crate::support::skip(name, "this user may not open 4200 files");
     }
     let Some(uri) = crate::support::server(name) else { return };

@@ -6,15 +6,15 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::support::{block_on, server_of_all_drivers};
-use crate::tap_support::{Tap, host_of};
+use crate::tap_support::{Tap, host_of, total_ns};
 use base::clock::monotonic_ns;
 use bson::{Document, doc};
 use mongodb::options::CursorType;
 use mongodb::{Client, Collection};
 use record::samples::Sample;
-use server::Server;
+use server::ServerHandle;
 use tap::exchange::flags;
-use tap::messages::{Message, Told, Ways};
+use tap::message_ways::{BrokerMessage, MatchCounts, MessageWays};
 
 const MARK: [&str; 2] = ["--mark", "producer,sequence"];
 
@@ -93,7 +93,7 @@ async fn consume(uri: String, count: usize, ready: mpsc::Sender<()>) -> Vec<Samp
 /// Runs a broker through a tap whose recording is called `broker`; returns the samples of both
 /// ends.
 fn broker<P: Future<Output = Vec<Sample>>>(
-    server: &Server,
+    server: &ServerHandle,
     tap: &mut Tap,
     count: usize,
     producers: impl FnOnce(String) -> P,
@@ -123,19 +123,19 @@ fn all<T>(of: Vec<T>) -> impl Iterator<Item = Result<T, Infallible>> {
     of.into_iter().map(Ok)
 }
 
-fn told(tap: &Tap, sent: Vec<Sample>, received: &[Sample]) -> (Told, Vec<Message>) {
+fn told(tap: &Tap, sent: Vec<Sample>, received: &[Sample]) -> (MatchCounts, Vec<BrokerMessage>) {
     let [inserts, replies] = [0, 1].map(|arm| tap.recorded("broker", arm).0);
     let mut messages = Vec::new();
-    let mut ways = Ways::with_capacity(received.len());
+    let mut ways = MessageWays::with_capacity(received.len());
     for sample in received {
         ways.take(sample);
     }
-    let told = ways.tell(all(inserts), sent, all(replies), |it| messages.push(it));
+    let told = ways.resolve(all(inserts), sent, all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
     eprintln!("{told:?}");
     for it in &messages {
         let parts = it.parts.unwrap_or_else(|why| panic!("{it:?}: {why:?}"));
-        assert_eq!(parts.total_ns(), it.received_ns - it.begin_ns);
+        assert_eq!(total_ns(&parts), it.received_ns - it.begin_ns);
     }
     (told, messages)
 }
@@ -176,10 +176,10 @@ fn the_links_time_is_the_wires_and_nobody_elses() {
         let wire_ns = it.parts.expect("matched").wire_ns;
         assert!(wire_ns >= 2 * 9_900_000, "{it:?}");
     }
-    let others: [fn(&tap::messages::Parts) -> u64; 3] =
+    let others: [fn(&tap::message_ways::LatencyParts) -> u64; 3] =
         [|it| it.driver_ns, |it| it.server_ns, |it| it.consumer_ns];
     // The least: a busy machine delays some messages, not all.
-    let least = |of: fn(&tap::messages::Parts) -> u64| {
+    let least = |of: fn(&tap::message_ways::LatencyParts) -> u64| {
         messages.iter().filter_map(|it| it.parts.as_ref().ok()).map(of).min()
     };
     assert!(others.into_iter().all(|of| least(of) < Some(9_900_000)), "none has the link's time");

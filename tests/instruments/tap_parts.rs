@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 
+use crate::tap_support::total_ns;
 use record::samples::Sample;
-use tap::exchange::{Exchange, Mark, flags};
-use tap::messages::{Message, Parts, Told, Unmatched, Ways};
+use tap::exchange::{Exchange, MessageMark, flags};
+use tap::message_ways::{BrokerMessage, LatencyParts, MatchCounts, MessageWays, Unmatched};
 
 /// The recording of a broker.
 #[derive(Clone, Default)]
@@ -21,7 +22,7 @@ fn sample(worker: u16, index: u32, intended_ns: u64, start_ns: u64) -> Sample {
 
 fn marked(producer: u32, sequence: u64, exchange: Exchange) -> Exchange {
     let mut exchange = exchange;
-    exchange.set_mark(Mark { producer, sequence });
+    exchange.set_mark(MessageMark { producer, sequence });
     exchange
 }
 
@@ -51,22 +52,22 @@ fn noise() -> Exchange {
     Exchange { request_in_ns: 1, reply_first_ns: 2, flags: flags::ANSWERED, ..Exchange::default() }
 }
 
-fn told(broker: &Broker) -> (Told, Vec<Message>) {
+fn told(broker: &Broker) -> (MatchCounts, Vec<BrokerMessage>) {
     fn all<T: Copy>(of: &[T]) -> impl Iterator<Item = Result<T, Infallible>> {
         of.iter().map(|it| Ok(*it))
     }
     let mut messages = Vec::new();
     let Broker { received, sent, inserts, replies } = broker;
-    let mut ways = Ways::with_capacity(received.len());
+    let mut ways = MessageWays::with_capacity(received.len());
     for sample in received {
         ways.take(sample);
     }
     let sent = sent.iter().copied();
-    let told = ways.tell(all(inserts), sent, all(replies), |it| messages.push(it));
+    let told = ways.resolve(all(inserts), sent, all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
     for it in &messages {
         if let Ok(parts) = it.parts {
-            assert_eq!(parts.total_ns(), it.received_ns - it.begin_ns, "{it:?}");
+            assert_eq!(total_ns(&parts), it.received_ns - it.begin_ns, "{it:?}");
         }
     }
     assert_eq!(told.messages, messages.len() as u64);
@@ -87,7 +88,7 @@ fn one_by_one(count: u32) -> Broker {
     broker
 }
 
-const USUAL: Parts = Parts {
+const USUAL: LatencyParts = LatencyParts {
     program_ns: 20,
     driver_ns: 30,
     wire_ns: 12,
@@ -96,7 +97,7 @@ const USUAL: Parts = Parts {
     unasked_ns: 0,
 };
 
-fn parts(messages: &[Message]) -> Vec<Result<Parts, Unmatched>> {
+fn parts(messages: &[BrokerMessage]) -> Vec<Result<LatencyParts, Unmatched>> {
     messages.iter().map(|it| it.parts).collect()
 }
 
@@ -107,7 +108,7 @@ fn every_part_of_the_way_is_told() {
     broker.replies.insert(7, noise());
     let (told, messages) = told(&broker);
     assert_eq!(parts(&messages), vec![Ok(USUAL); 300]);
-    assert_eq!(told, Told { messages: 300, matched: 300, ..Told::default() });
+    assert_eq!(told, MatchCounts { messages: 300, matched: 300, ..MatchCounts::default() });
     let last = messages[299];
     assert_eq!((last.producer, last.sequence, last.begin_ns), (0, 299, 300_000));
 }
@@ -140,7 +141,7 @@ fn producers_are_apart_and_messages_arrive_in_batches() {
     let (told, messages) = told(&broker);
     assert_eq!(told.matched, 100);
     let of = |number: usize| messages[number].parts.expect("matched");
-    let first = Parts {
+    let first = LatencyParts {
         program_ns: 900,
         driver_ns: 1000,
         wire_ns: 12,
@@ -175,14 +176,14 @@ fn missing_records_are_counted_and_never_guessed() {
         Ok(USUAL),
     ];
     assert_eq!(parts(&messages), expected);
-    let counts = Told {
+    let counts = MatchCounts {
         messages: 9,
         matched: 4,
         without_sample: 2,
         without_insert: 1,
         with_several_inserts: 1,
         without_reply: 1,
-        ..Told::default()
+        ..MatchCounts::default()
     };
     assert_eq!(told, counts);
     assert_eq!(messages[1].begin_ns, 2010, "when it was made is all that is known");
@@ -193,7 +194,7 @@ fn missing_records_are_counted_and_never_guessed() {
     assert_eq!(told_only(&broker), counts);
 }
 
-fn told_only(broker: &Broker) -> Told {
+fn told_only(broker: &Broker) -> MatchCounts {
     told(broker).0
 }
 
@@ -223,7 +224,7 @@ fn a_message_that_is_delivered_twice_has_two_replies() {
     let (told, messages) = told(&broker);
     assert_eq!((told.messages, told.matched), (6, 6));
     assert_eq!(messages[2].parts, Ok(USUAL));
-    let again = Parts { server_ns: 9155 - 3055, unasked_ns: 9000 - 3055, ..USUAL };
+    let again = LatencyParts { server_ns: 9155 - 3055, unasked_ns: 9000 - 3055, ..USUAL };
     assert_eq!(messages[5].parts, Ok(again));
 }
 
@@ -236,10 +237,10 @@ fn times_out_of_order_are_moved_and_the_sum_stays() {
     broker.replies[3].reply_first_ns = 4052; // before the request had gone on
     let (told, messages) = told(&broker);
     let expected = [
-        Parts { program_ns: 0, driver_ns: 50, ..USUAL },
-        Parts { driver_ns: 0, wire_ns: 35 + 7, ..USUAL },
-        Parts { wire_ns: 142, server_ns: 0, consumer_ns: 0, ..USUAL },
-        Parts { wire_ns: 5 + 107, server_ns: 0, ..USUAL },
+        LatencyParts { program_ns: 0, driver_ns: 50, ..USUAL },
+        LatencyParts { driver_ns: 0, wire_ns: 35 + 7, ..USUAL },
+        LatencyParts { wire_ns: 142, server_ns: 0, consumer_ns: 0, ..USUAL },
+        LatencyParts { wire_ns: 5 + 107, server_ns: 0, ..USUAL },
     ];
     assert_eq!(parts(&messages), expected.map(Ok));
     assert_eq!((told.clamped, told.clamped_max_ns), (4, 3300 - 3192));
@@ -275,7 +276,7 @@ fn the_messages_of_one_insert_share_its_request_and_sample() {
 fn a_server_that_goes_on_by_itself_was_asked() {
     let mut broker = one_by_one(2);
     broker.replies[1] = reply(0, 1, 1, 2155, 2155);
-    assert_eq!(told(&broker).1[1].parts, Ok(Parts { unasked_ns: 100, ..USUAL }));
+    assert_eq!(told(&broker).1[1].parts, Ok(LatencyParts { unasked_ns: 100, ..USUAL }));
     broker.replies[1].flags |= flags::STREAMED;
     assert_eq!(told(&broker).1[1].parts, Ok(USUAL));
 }
@@ -304,14 +305,14 @@ fn a_million_messages_take_less_than_100_mb() {
     };
     let inserts = (0..COUNT).map(|n| exchange(n, |p, s, n| insert(p, s, 1, n + 50)));
     let replies = (0..COUNT).map(|n| exchange(n, |p, s, n| reply(p, s, 1, n + 3, n + 155)));
-    let mut ways = Ways::with_capacity(COUNT as usize);
+    let mut ways = MessageWays::with_capacity(COUNT as usize);
     for n in 0..COUNT {
         ways.take(&sample(n, 192));
     }
     let sent = (0..COUNT).map(|n| sample(n, 20));
     let mut parts_ns = 0;
-    let told = ways.tell(inserts, sent, replies, |it| {
-        parts_ns += it.parts.expect("matched").total_ns();
+    let told = ways.resolve(inserts, sent, replies, |it| {
+        parts_ns += total_ns(&it.parts.expect("matched"));
     });
     assert_eq!(told.map(|it| it.matched), Ok(COUNT));
     assert_eq!(parts_ns, COUNT * 192);
@@ -322,5 +323,5 @@ fn a_million_messages_take_less_than_100_mb() {
 
 #[test]
 fn nothing_is_nothing() {
-    assert_eq!(told(&Broker::default()), (Told::default(), Vec::new()));
+    assert_eq!(told(&Broker::default()), (MatchCounts::default(), Vec::new()));
 }

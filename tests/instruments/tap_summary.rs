@@ -2,11 +2,11 @@
 
 use record::records::{Tap, TapCommand};
 use record::samples::Sample;
-use tap::Shape;
+use tap::CommandShape;
 use tap::exchange::{Exchange, flags};
-use tap::fairness::{Side, fairness};
+use tap::fairness::{ArmTraffic, fairness};
 use tap::recording::{ConnectionRecord, Recording};
-use tap::summary::Call;
+use tap::tap_summary::CallSpan;
 
 const COMMANDS: [&str; 7] =
     ["find", "insert", "hello", "ping", "OP_INSERT", "getlasterror", "getMore"];
@@ -16,7 +16,7 @@ fn shape(command: &str) -> u32 {
 }
 
 fn recording() -> Recording {
-    let shapes = COMMANDS.map(|command| Shape {
+    let shapes = COMMANDS.map(|command| CommandShape {
         command: command.to_owned(),
         namespace: None,
         fields: vec!["$db".to_owned(), format!("of_{command}")],
@@ -84,8 +84,8 @@ fn summarise(
     samples: impl IntoIterator<Item = Sample>,
     operations: u64,
 ) -> Tap {
-    let calls = samples.into_iter().map(|it| Call::of(&it)).collect();
-    tap::summary::summarise(exchanges, recording, turns, calls, operations)
+    let calls = samples.into_iter().map(|it| CallSpan::of(&it)).collect();
+    tap::tap_summary::summarise(exchanges, recording, turns, calls, operations)
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn tap(commands: &[(&str, u64, u64, &[&str])], bytes_out: f64) -> Tap {
 }
 
 fn compare(a: &Tap, b: &Tap) -> Vec<String> {
-    let side = |name, tap| Side { name, tap, operations: 100 };
+    let side = |name, tap| ArmTraffic { name, tap, operations: 100 };
     fairness(&[side("a@1", a), side("b@2", b)])
 }
 

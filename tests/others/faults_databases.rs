@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 const MARKER: &str = "made_by_mongodyno";
 
 /// A lab with a fake, and a server of the test's own: `clean` sees all of a server.
-fn lab(test: &str) -> Option<(Lab, server::Server)> {
+fn lab(test: &str) -> Option<(Lab, server::ServerHandle)> {
     let server = own_server(test, &[])?;
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);

@@ -4,7 +4,7 @@ use crate::fake_support::real::{databases, own_server, real_lab, with_client, wo
 use crate::fake_support::{code, stderr, wait_until};
 use crate::support::{comes_true, said};
 use bson::doc;
-use server::Server;
+use server::ServerHandle;
 
 #[test]
 fn a_missing_right_is_named_with_the_roles_that_are_enough() {
@@ -54,10 +54,10 @@ fn assert_no_database_of_ours(uri: &str) {
 }
 
 /// A replica set of three with quick elections, and its URI.
-fn replica_set(test: &str) -> Option<(Vec<Server>, String)> {
+fn replica_set(test: &str) -> Option<(Vec<ServerHandle>, String)> {
     let flags = ["--replSet=rs0", "--oplogSize=50"];
     let servers: Vec<_> = (0..3).map(|_| own_server(test, &flags)).collect::<Option<_>>()?;
-    let host = |server: &Server| server.uri().replace("mongodb://", "").replace('/', "");
+    let host = |server: &ServerHandle| server.uri().replace("mongodb://", "").replace('/', "");
     let hosts: Vec<String> = servers.iter().map(host).collect();
     let members = (0..).zip(&hosts).map(|(id, host)| doc! { "_id": id, "host": host });
     let settings = doc! { "electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500 };

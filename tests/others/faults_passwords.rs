@@ -10,13 +10,13 @@ use crate::fake_support::real::{own_server, real_lab, with_client, words};
 use crate::fake_support::{Lab, QUICK, code, fake_command, noop, pid, stderr, stdout};
 use crate::support::said;
 use mongodb::bson::doc;
-use server::Server;
+use server::ServerHandle;
 
 /// As it stands in the URI, and as a driver may print it.
 const PASSWORD: [&str; 3] = ["s3cret%2Fw0rd", "s3cret/w0rd", "s3cret%2fw0rd"];
 
 /// A server with access control and one user; returns a URI without credentials, and one with.
-fn with_password(test: &str) -> Option<(Server, String, String)> {
+fn with_password(test: &str) -> Option<(ServerHandle, String, String)> {
     let server = own_server(test, &["--auth"])?;
     let user = doc! { "createUser": "bob", "pwd": PASSWORD[1], "roles": ["root"] };
     // mongod lets a client of the same machine make the first user.

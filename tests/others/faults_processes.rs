@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::fake_support::{Lab, QUICK, code, fake_command, pid, send, stderr, stdout, wait_until};
 use crate::support::{HANG, said};
+use adapter::adapter_process::{AdapterProcess, Failure};
 use adapter::environment::Environment;
-use adapter::messages::Request;
-use adapter::process::{AdapterProcess, Failure};
+use adapter::protocol::AdapterRequest;
 use nix::sys::signal::Signal;
 
 /// An adapter whose manifest has `changed` in place of the fake's line of this name, or besides.
@@ -165,7 +165,7 @@ async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_a
     let deaf = async {
         // More than a pipe holds.
         process.send_line(&"x".repeat(1 << 20)).await;
-        process.request(&Request::Close, Duration::from_millis(200)).await
+        process.request(&AdapterRequest::Close, Duration::from_millis(200)).await
     };
     let failure = tokio::time::timeout(HANG, deaf).await.expect("it does not hang");
     assert!(matches!(failure, Err(Failure::Hung { request: "close", .. })), "{failure:?}");

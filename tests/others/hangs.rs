@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crate::fake_support::real::lab_with;
 use crate::fake_support::{Lab, QUICK, code, stderr};
 use crate::support::{said, scratch};
+use adapter::adapter_process::{AdapterProcess, Failure};
 use adapter::environment::Environment;
 use adapter::patience::Patience;
-use adapter::process::{AdapterProcess, Failure};
 
 #[tokio::test]
 async fn an_adapter_is_hung_once_its_server_rests_too() {

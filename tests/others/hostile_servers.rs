@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use mongodb::bson::{RawDocumentBuf, rawdoc};
 use nix::sys::signal::Signal;
-use wire::request::Request;
-use wire::{OpCode, read_message, reply};
+use wire::request_messages::RequestMessage;
+use wire::{OpCode, read_message, reply_messages};
 
 use crate::fake_support::{Lab, code, pid, send, stderr, wait_until};
 use crate::support::said;
@@ -44,10 +44,10 @@ fn serve(levels: u32, drips: Option<Arc<AtomicBool>>) -> SocketAddr {
 /// What the core asks to find out who a server is.
 const ASKED_FIRST: [&str; 6] = ["hello", "ismaster", "isMaster", "ping", "buildInfo", "find"];
 
-fn command(request: Request<'_>) -> String {
+fn command(request: RequestMessage<'_>) -> String {
     let body = match request {
-        Request::Msg(message) => message.body,
-        Request::Query(query) => query.query,
+        RequestMessage::Msg(message) => message.body,
+        RequestMessage::Query(query) => query.query,
         _ => return String::new(),
     };
     body.iter().next().and_then(Result::ok).map_or(String::new(), |(name, _)| name.to_string())
@@ -73,10 +73,12 @@ fn answer(mut stream: TcpStream, levels: u32, drips: Option<&AtomicBool>) {
     let (mut request, mut answer) = (Vec::new(), Vec::new());
     while let Ok(Some(header)) = read_message(&mut stream, &mut request) {
         match header.opcode {
-            OpCode::Query => reply::legacy(&mut answer, 1, header.request_id, 0, 0, 0, [&*body]),
-            _ => reply::msg(&mut answer, 1, header.request_id, &body),
+            OpCode::Query => {
+                reply_messages::legacy(&mut answer, 1, header.request_id, 0, 0, 0, [&*body])
+            }
+            _ => reply_messages::msg(&mut answer, 1, header.request_id, &body),
         }
-        let asked = Request::parse(&header, &request).map(command).unwrap_or_default();
+        let asked = RequestMessage::parse(&header, &request).map(command).unwrap_or_default();
         if let Some(drips) = drips.filter(|_| !ASKED_FIRST.contains(&asked.as_str())) {
             drips.store(true, Ordering::Relaxed);
             return drip(&mut stream, &mut answer);

@@ -15,7 +15,7 @@ use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use server::{Host, Program, Progress, StartOptions, start_background, stop_background};
+use server::{Host, InstallProgress, Program, StartOptions, start_background, stop_background};
 
 /// A lab whose adapter `even` does not declare that it is simulated.
 fn real() -> Lab {
@@ -146,7 +146,7 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
     let name = "a_server_that_was_started_before_is_no_foreign_process";
     let lab = real();
     let host = Host::detect().expect("a host");
-    let mut program = match Program::embedded(&host, None, Progress { quiet: true }) {
+    let mut program = match Program::embedded(&host, None, InstallProgress { quiet: true }) {
         Ok(program) => program,
         Err(reason) => return skip(name, &reason.to_string()),
     };

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use crate::fake_support::real::own_server;
 use crate::fake_support::{Lab, QUICK, code, flat, json_lines, stdout};
 use crate::support::{mongodyno, said, wait_until};
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 use measure::clients::{Client, Clients};
 use nix::sys::stat::{major, minor};
 use serde_json::{Value, json};

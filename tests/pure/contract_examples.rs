@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::root;
-use adapter::messages::{Answer, Request};
+use adapter::protocol::{AdapterAnswer, AdapterRequest};
 use serde_json::{Deserializer, Value, from_value, to_value};
 
 /// The first field of an example that the types do not know.
@@ -30,8 +30,8 @@ fn the_examples_of_the_contract_are_its_messages() {
         let block = block.split("```").next().expect("text before the end");
         for example in Deserializer::from_str(block).into_iter::<Value>() {
             let example = example.unwrap_or_else(|error| panic!("{error}: {block}"));
-            let request = from_value::<Request>(example.clone()).map(to_value);
-            let answer = from_value::<Answer>(example.clone()).map(to_value);
+            let request = from_value::<AdapterRequest>(example.clone()).map(to_value);
+            let answer = from_value::<AdapterAnswer>(example.clone()).map(to_value);
             let read = match (request, answer) {
                 (Ok(read), _) | (_, Ok(read)) => read.expect("messages serialise"),
                 (Err(request), Err(answer)) => panic!("{request}; {answer}: {example}"),

@@ -212,7 +212,7 @@ fn adapters_have_their_parts() {
         let Manifest { name, default, lock, test, beside, .. } = manifest.clone();
         // Where the default version cannot be had, the build writes down what it has found.
         let lock = lock.filter(|_| name != "csharp");
-        let locks = default != adapter::versions::SYSTEM && name != "csharp";
+        let locks = default != adapter::version_selection::SYSTEM && name != "csharp";
         let folder = root().join("adapters").join(&name);
         for file in ["adapter.toml", "README.md"].into_iter().chain(lock.as_deref()) {
             if !folder.join(file).is_file() {

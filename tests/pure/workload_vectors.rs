@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use adapter::messages::{Answer, Request};
+use adapter::protocol::{AdapterAnswer, AdapterRequest};
 use bson::Document;
 use serde_json::Value;
 use workload::plan::Stamp;
@@ -59,8 +59,8 @@ fn the_examples_of_the_contract_are_messages() {
     for block in blocks {
         for example in serde_json::Deserializer::from_str(block).into_iter::<Value>() {
             let example = example.unwrap();
-            let request = serde_json::from_value::<Request>(example.clone());
-            let answer = serde_json::from_value::<Answer>(example.clone());
+            let request = serde_json::from_value::<AdapterRequest>(example.clone());
+            let answer = serde_json::from_value::<AdapterAnswer>(example.clone());
             assert!(request.is_ok() || answer.is_ok(), "{example}: {request:?}, {answer:?}");
             examples += 1;
         }

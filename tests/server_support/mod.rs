@@ -4,12 +4,12 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use server::{Host, Progress, StartOptions, Wheel, catalogue, fetch};
+use server::{Host, InstallProgress, StartOptions, Wheel, catalogue, fetch};
 use tempfile::TempDir;
 
 use crate::support::{scratch, wait_until};
 
-pub const QUIET: Progress = Progress { quiet: true };
+pub const QUIET: InstallProgress = InstallProgress { quiet: true };
 
 /// A cache of its own with the wheels that all tests share.
 pub fn fresh_host() -> (TempDir, Host) {

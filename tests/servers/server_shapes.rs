@@ -3,11 +3,11 @@
 use crate::server_support::{QUIET, assert_nothing_left, fresh_host, options};
 use mongodb::Client;
 use mongodb::bson::doc;
-use server::{Host, Program, Server, ServerChoice};
+use server::{Host, Program, ServerChoice, ServerHandle};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-async fn open(host: &Host, words: &str) -> Server {
+async fn open(host: &Host, words: &str) -> ServerHandle {
     let choice = ServerChoice::parse(words, None).expect(words);
     let program = choice.prepare(host, QUIET).expect("installs");
     choice.open(host, program.as_ref(), &options(host)).await.expect("starts")

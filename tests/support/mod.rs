@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use server::{Host, Program, Progress, Server, StartOptions};
+use server::{Host, InstallProgress, Program, ServerHandle, StartOptions};
 
 /// Reports a test that cannot run on this machine: on stderr and, for `make test`, in the file
 /// `MDYN_SKIPS`. With `MDYN_NO_SKIP=1` it fails instead. The caller returns.
@@ -88,7 +88,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
 /// URI of an embedded server of this test process. It is started once and ended by its guard with
 /// the process. None: skipped.
 pub fn server(test: &str) -> Option<&'static str> {
-    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<ServerHandle, String>> = OnceLock::new();
     // A thread: the caller may be inside a runtime, where another one cannot be driven.
     let start = || std::thread::spawn(|| start_server(&[])).join().expect("no panic");
     match SERVER.get_or_init(start) {
@@ -101,7 +101,7 @@ pub fn server(test: &str) -> Option<&'static str> {
 }
 
 /// A server of the test's own that drivers of all ages speak with; None: skipped.
-pub fn server_of_all_drivers(test: &str) -> Option<Server> {
+pub fn server_of_all_drivers(test: &str) -> Option<ServerHandle> {
     start_version(Some("4.4"), &[]).map_err(|reason| skip(test, &reason)).ok()
 }
 
@@ -125,12 +125,12 @@ pub fn marked_table(document: &str, name: &str) -> Vec<Vec<String>> {
 
 /// An embedded server with further flags for mongod, which ends with the value. Not to be called
 /// inside a runtime.
-pub fn start_server(flags: &[&str]) -> Result<Server, String> {
+pub fn start_server(flags: &[&str]) -> Result<ServerHandle, String> {
     start_version(None, flags)
 }
 
 /// The same with a chosen version of the catalogue.
-pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<Server, String> {
+pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<ServerHandle, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let log = scratch("server-logs").join(format!("{}-{number}.log", std::process::id()));
@@ -139,7 +139,7 @@ pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<Server, St
     options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
     let result = (|| {
         let host = Host::detect()?;
-        let quiet = Progress { quiet: true };
+        let quiet = InstallProgress { quiet: true };
         let program = Program::embedded(&host, version, quiet)?;
         block_on(server::start(&host, &program, &options))
     })();

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use record::records::Tap as Summary;
-use tap::control::{Command, Event};
+use tap::control::{ControlCommand, Event};
 use tap::exchange::Exchange;
+use tap::message_ways::LatencyParts;
 use tap::recording::{Recording, read};
-use tap::summary::summarise;
+use tap::tap_summary::summarise;
 use tempfile::TempDir;
 use wire::{Header, OpCode, read_message};
 
@@ -71,7 +72,7 @@ impl Tap {
     }
 
     pub fn rotate(&mut self, name: Option<&str>) {
-        let command = Command::Rotate { prefix: name.map(|name| self.prefix(name)) };
+        let command = ControlCommand::Rotate { prefix: name.map(|name| self.prefix(name)) };
         let line = serde_json::to_string(&command).expect("serialises");
         writeln!(self.stdin.as_mut().expect("open"), "{line}").expect("it listens");
         assert_eq!(self.answer(), Event::Rotated);
@@ -149,4 +150,9 @@ pub fn is_ended(socket: &mut TcpStream) -> bool {
         Ok(_) => true,
         Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
     }
+}
+
+/// Time from a message's begin to its arrival, the sum of its parts.
+pub fn total_ns(parts: &LatencyParts) -> u64 {
+    parts.program_ns + parts.driver_ns + parts.wire_ns + parts.server_ns + parts.consumer_ns
 }

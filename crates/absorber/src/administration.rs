@@ -4,17 +4,18 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::counters::Counted;
 use super::engine::{WriteOutcome, code_name};
 use super::handshake;
-use super::server::Caller;
+use super::server_counters::Opcounter;
+use super::shared_state::Caller;
 
-/// An answer: the caller, the database, the command's name and the command.
-pub(super) type Answers = fn(&Caller, &str, &str, &RawDocument) -> Document;
+/// Function that answers a command: takes the caller, the database, the command's name and the
+/// command.
+pub(super) type ServerCommand = fn(&Caller, &str, &str, &RawDocument) -> Document;
 
-/// Who answers a command; None: nobody here.
-pub(super) fn find(caller: &Caller, name: &str) -> Option<Answers> {
-    let answers: Answers = match name {
+/// Returns the function for a command about the server; None for other commands.
+pub(super) fn find(caller: &Caller, name: &str) -> Option<ServerCommand> {
+    let answers: ServerCommand = match name {
         "hello" if !caller.server.wire.has_hello() => return None,
         "hello" | "isMaster" | "ismaster" => |caller, _, name, command| {
             handshake::hello(caller.server.wire, caller.connection, name, command)
@@ -47,7 +48,7 @@ pub(super) fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).expect("keys of ours hold no zero byte")
 }
 
-/// There is nothing to bring to a disk, and a lock would hold up nothing.
+/// Does nothing: the absorber has no disk to write to and no files to lock.
 fn fsync(_: &Caller, database: &str, _: &str, command: &RawDocument) -> Document {
     if database != "admin" {
         return refusal_document(13, "fsync may only be run against the admin database.");
@@ -94,8 +95,8 @@ fn last_error(caller: &Caller) -> Document {
 }
 
 /// Namespace and index of a duplicate key's message, which getLastError of MongoDB 4.4 has as
-/// fields. Older servers had not: libmongoclient takes `index` for the number of the document, and
-/// crashes.
+/// fields. Older servers lack them: libmongoclient takes `index` for the number of the document,
+/// and crashes.
 fn duplicate(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("E11000 duplicate key error collection: ")?;
     let (namespace, rest) = rest.split_once(" index: ")?;
@@ -133,12 +134,12 @@ fn server_status(caller: &Caller) -> Document {
             "numRequests": requests,
         },
         "opcounters": {
-            "insert": count(Counted::Insert),
-            "query": count(Counted::Query),
-            "update": count(Counted::Update),
-            "delete": count(Counted::Delete),
-            "getmore": count(Counted::GetMore),
-            "command": count(Counted::Command),
+            "insert": count(Opcounter::Insert),
+            "query": count(Opcounter::Query),
+            "update": count(Opcounter::Update),
+            "delete": count(Opcounter::Delete),
+            "getmore": count(Opcounter::GetMore),
+            "command": count(Opcounter::Command),
         },
         "storageEngine": { "name": "mongodynoAbsorber" },
         "mem": { "bits": 64, "resident": (resident_bytes >> 20) as i32, "supported": true },

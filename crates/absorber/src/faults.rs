@@ -5,10 +5,10 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::load::nanoseconds;
+use super::simulated_load::nanoseconds;
 use base::units::parse_duration;
 
-/// Counts run over all connections but for `close_after`.
+/// Faults to inject. Counts run over all connections, except for `close_after`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FaultOptions {
     /// One of so many connections is closed as soon as it is accepted; 1: all.
@@ -78,7 +78,7 @@ pub struct Struck {
     pub error: Option<i32>,
     /// Delay of its answer.
     pub slow_ns: u64,
-    /// Its answer cannot be read.
+    /// Whether the answer is made unreadable.
     pub garbage: bool,
 }
 

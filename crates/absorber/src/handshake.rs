@@ -9,9 +9,9 @@ use wire::MESSAGE_BYTES_MAX;
 const DOCUMENT_BYTES_MAX: i32 = 16 << 20;
 /// Documents of one write command.
 const BATCH_DOCUMENTS_MAX: i32 = 100_000;
-/// The first one that has sessions (3.6).
+/// First wire version that has sessions (MongoDB 3.6).
 const WIRE_SESSIONS: i32 = 6;
-/// The first one that has `hello` (4.4.2).
+/// First wire version that has `hello` (MongoDB 4.4.2).
 const WIRE_HELLO: i32 = 9;
 
 /// Releases of MongoDB and the highest wire version each announces.
@@ -73,7 +73,7 @@ impl fmt::Display for WireVersions {
 /// The answer to `hello`, or to `isMaster`, whose field for the same thing is `ismaster`.
 ///
 /// No topologyVersion: a driver would wait for its changes with exhaust. No compression: its cost
-/// would be the driver's, and nobody asked to measure it.
+/// would be the driver's, and it is not what is measured.
 pub fn hello(
     versions: WireVersions,
     connection: i32,

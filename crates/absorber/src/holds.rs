@@ -13,13 +13,13 @@ const BUFFERED: usize = 256;
 /// One answer that was held back. Nanoseconds of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
-    /// The command had been read (of a getMore: its documents were there).
+    /// When the command had been read; for a getMore, when its documents were there.
     pub arrival_ns: u64,
-    /// Its service began: later than its arrival where it queued or met a stall.
+    /// When service began: later than the arrival if the command queued or met a stall.
     pub start_ns: u64,
-    /// The answer was due.
+    /// When the answer was due.
     pub due_ns: u64,
-    /// The thread woke up and began to write the answer.
+    /// When the thread woke up and began to write the answer.
     pub released_ns: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct HoldLog {
 }
 
 impl HoldLog {
-    /// Makes the file, which must not be there.
+    /// Creates the file, which must not exist.
     pub fn create(path: &Path) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             file: Mutex::new(File::create_new(path)?),
@@ -106,7 +106,7 @@ impl ConnectionHolds {
         lock(&self.records).extend_from_slice(&hold.to_bytes());
     }
 
-    /// Writes to the file if there are many: after an answer, where nobody waits for it.
+    /// Writes to the file if there are many. It is called after an answer, when no client waits.
     pub fn write_if_many(&self) {
         let mut records = lock(&self.records);
         if records.len() >= BUFFERED * HOLD_BYTES {

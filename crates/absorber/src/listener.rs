@@ -9,26 +9,26 @@ use std::time::Duration;
 
 use nix::sys::socket::{self, Backlog};
 
-use super::connection::serve;
+use super::client_connection::serve;
 use super::log;
-use super::server::{Options, Server};
+use super::shared_state::{AbsorberOptions, SharedState};
 
-/// Buffers from here on are pages of their own. Connections keep smaller ones anyway.
+/// Size from which buffers are separate pages. Connections keep smaller ones anyway.
 const LARGE_BYTES: i32 = 2 << 20;
 /// Stack of a connection's thread: only what is touched costs memory.
 const STACK_BYTES: usize = 512 << 10;
 /// Pause after an `accept` that failed for want of files or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// An absorber that listens; accepting goes on in a thread for as long as the process lives.
+/// An absorber that listens; a thread accepts connections until the process ends.
 #[derive(Debug)]
 pub struct Absorber {
-    server: Arc<Server>,
+    server: Arc<SharedState>,
 }
 
-/// Large buffers go back to the system when they are freed. By itself the C library learns from the
-/// first of them to keep such sizes, in each of its arenas: after 20 refused answers of 15 MB the
-/// process held three times its limit.
+/// Makes large buffers go back to the system when they are freed. By itself the C library learns
+/// from the first of them to keep such sizes, in each of its arenas: after 20 refused answers of 15
+/// MB the process used three times its limit.
 #[allow(unsafe_code, reason = "mallopt has no safe form")]
 fn return_large_buffers() {
     #[cfg(target_env = "gnu")]
@@ -40,9 +40,9 @@ fn return_large_buffers() {
 
 impl Absorber {
     /// Listens, and accepts from now on. `listener` is bound already.
-    pub fn start(listener: TcpListener, options: &Options) -> io::Result<Self> {
+    pub fn start(listener: TcpListener, options: &AbsorberOptions) -> io::Result<Self> {
         let listen = listener.local_addr()?;
-        let server = Server::new(&Options { listen, ..options.clone() })?;
+        let server = SharedState::new(&AbsorberOptions { listen, ..options.clone() })?;
         return_large_buffers();
         // A whole pool, or a thousand clients, may wait for the accepting thread: the standard
         // library asks for 128. A second call only changes the number.
@@ -64,13 +64,13 @@ impl Absorber {
     }
 }
 
-fn accept(listener: &TcpListener, server: &Arc<Server>) {
+fn accept(listener: &TcpListener, server: &Arc<SharedState>) {
     let mut failing = false;
     for number in 1.. {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Once: who has no files left has none for a while.
+                // Logged once: a process without free files stays so for a while.
                 if !failing {
                     log(&format!("a connection could not be accepted: {error}"));
                 }
@@ -93,8 +93,8 @@ fn accept(listener: &TcpListener, server: &Arc<Server>) {
     }
 }
 
-/// A panic ends this thread alone; the standard library logs it.
-fn answer(stream: &Arc<TcpStream>, peer: SocketAddr, server: &Arc<Server>, number: i32) {
+/// Serves a connection. A panic ends this thread alone; the standard library logs it.
+fn answer(stream: &Arc<TcpStream>, peer: SocketAddr, server: &Arc<SharedState>, number: i32) {
     if let Err(error) = serve(stream, server, number) {
         let why = match error.kind() {
             io::ErrorKind::UnexpectedEof => "it was closed within a message".to_owned(),

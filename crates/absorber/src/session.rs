@@ -1,4 +1,4 @@
-//! Questions and answers of one connection: bytes in, bytes out, no socket.
+//! Requests and replies of one connection: bytes in, bytes out, no socket.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
@@ -8,15 +8,15 @@ use bson::{RawArray, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::administration::{self, refusal};
-use super::counters::Counted;
 use super::engine::{Engine, LegacyBatch, WriteOutcome};
 use super::faults::Struck;
-use super::load::Admission;
-use super::server::{Caller, Server};
+use super::server_counters::Opcounter;
+use super::shared_state::{Caller, SharedState};
+use super::simulated_load::Admission;
 use base::clock::monotonic_ns;
 use wire::raw::{Value, fields, get};
-use wire::request::{Msg, Query};
-use wire::{HEADER_BYTES, Header, WireError, reply, request::Request};
+use wire::request_messages::{Msg, Query};
+use wire::{HEADER_BYTES, Header, WireError, reply_messages, request_messages::RequestMessage};
 use workload::random::Random;
 
 /// Document sequences of an OP_MSG.
@@ -27,36 +27,36 @@ type Sequences<'a> = [(&'a str, Vec<&'a RawDocument>)];
 pub struct Session {
     caller: Caller,
     draws: Option<Random>,
-    /// On documents, so far.
+    /// Number of commands on documents so far.
     commands: u64,
     replies: i32,
     /// The answer under way, as far as it is known.
     delivery: Delivery,
-    /// None: the client is no socket, and stays.
+    /// Socket of the client; None for a client that has none and cannot go away.
     pub(super) socket: Option<Arc<TcpStream>>,
 }
 
 /// Fate of the bytes of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// They are held back.
-    pub hold: Option<Held>,
-    /// The connection is closed behind them.
+    /// How long they are held back.
+    pub hold: Option<PendingHold>,
+    /// Whether the connection is closed after them.
     pub close: bool,
     garbage: bool,
 }
 
 /// A hold that is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct PendingHold {
     /// CLOCK_MONOTONIC, ns.
     pub arrival_ns: u64,
-    /// When to be answered.
+    /// When service begins, and when the answer is due.
     pub admission: Admission,
 }
 
 impl Session {
-    pub fn new(server: Arc<Server>, connection: i32, address: SocketAddr) -> Self {
+    pub fn new(server: Arc<SharedState>, connection: i32, address: SocketAddr) -> Self {
         let number = u64::from(connection.cast_unsigned());
         let draws = server.load.as_ref().map(|load| load.draws(number));
         Self {
@@ -78,28 +78,28 @@ impl Session {
         reply: &mut Vec<u8>,
     ) -> Result<Delivery, WireError> {
         reply.clear();
-        let request = Request::parse(header, message)?;
+        let request = RequestMessage::parse(header, message)?;
         self.delivery = Delivery::default();
         self.replies = self.replies.wrapping_add(1);
         let ids = (self.replies, header.request_id);
         match request {
-            Request::Msg(msg) => {
+            RequestMessage::Msg(msg) => {
                 let body = self.msg(&msg);
                 if !msg.more_to_come {
-                    reply::msg(reply, ids.0, ids.1, &told(msg.body, body));
+                    reply_messages::msg(reply, ids.0, ids.1, &told(msg.body, body));
                 }
             }
-            Request::Query(query) => match query.namespace.strip_suffix(".$cmd") {
+            RequestMessage::Query(query) => match query.namespace.strip_suffix(".$cmd") {
                 Some(database) => {
                     let body = self.legacy_command(database, unwrapped(query.query));
-                    let flags = reply::AWAIT_CAPABLE;
-                    reply::legacy(reply, ids.0, ids.1, flags, 0, 0, [&*body]);
+                    let flags = reply_messages::AWAIT_CAPABLE;
+                    reply_messages::legacy(reply, ids.0, ids.1, flags, 0, 0, [&*body]);
                 }
                 None => self.find(&query, ids, reply),
             },
-            Request::GetMore { namespace, number_to_return, cursor } => {
+            RequestMessage::GetMore { namespace, number_to_return, cursor } => {
                 self.caller.last_write = None;
-                self.caller.server.counters.add(Counted::GetMore, 1);
+                self.caller.server.counters.add(Opcounter::GetMore, 1);
                 let client = self.socket.clone();
                 let is_there = || is_there(client.as_deref());
                 let batch = self.on_documents(true, |struck, engine| match struck.error {
@@ -110,17 +110,19 @@ impl Session {
                 });
                 write_batch(reply, ids, batch);
             }
-            Request::KillCursors { cursors } => self.caller.server.engine.kill_cursors(&cursors),
-            Request::Insert { flags, namespace, documents } => {
-                let tried = self.write(|engine| engine.legacy_insert(flags, namespace, &documents));
-                self.caller.server.counters.add(Counted::Insert, tried);
+            RequestMessage::KillCursors { cursors } => {
+                self.caller.server.engine.kill_cursors(&cursors)
             }
-            Request::Update { flags, namespace, filter, update } => {
-                self.caller.server.counters.add(Counted::Update, 1);
+            RequestMessage::Insert { flags, namespace, documents } => {
+                let tried = self.write(|engine| engine.legacy_insert(flags, namespace, &documents));
+                self.caller.server.counters.add(Opcounter::Insert, tried);
+            }
+            RequestMessage::Update { flags, namespace, filter, update } => {
+                self.caller.server.counters.add(Opcounter::Update, 1);
                 self.write(|engine| engine.legacy_update(flags, namespace, filter, update));
             }
-            Request::Delete { flags, namespace, filter } => {
-                self.caller.server.counters.add(Counted::Delete, 1);
+            RequestMessage::Delete { flags, namespace, filter } => {
+                self.caller.server.counters.add(Opcounter::Delete, 1);
                 self.write(|engine| engine.legacy_delete(flags, namespace, filter));
             }
         }
@@ -138,8 +140,8 @@ impl Session {
         }
     }
 
-    /// By OP_QUERY: what became of a write or a failure is told by getLastError once more. Who
-    /// sends OP_MSG does not ask for it, and is spared the reading of answers.
+    /// Runs a command that came by OP_QUERY. getLastError reports the outcome of a write or a
+    /// failure again. Clients that send OP_MSG do not ask for it, so their answers are not read.
     fn legacy_command(&mut self, database: &str, command: &RawDocument) -> RawDocumentBuf {
         let answer = self.command(database, command, &[]);
         if let Some(last_write) = last_write(command, &answer) {
@@ -180,7 +182,7 @@ impl Session {
         answered.unwrap_or_else(|| refusal(59, &format!("no such command: '{name}'")))
     }
 
-    /// Commands that are never held back nor struck by faults.
+    /// Runs a command that is never held back nor struck by faults.
     fn on_the_server(
         &mut self,
         database: &str,
@@ -193,18 +195,18 @@ impl Session {
         }
         let counters = &self.caller.server.counters;
         if let Some(answers) = administration::find(&self.caller, name) {
-            // Before, as mongod does: serverStatus counts itself.
-            counters.add(Counted::Command, 1);
+            // Counted before it is answered, as in mongod: serverStatus counts itself.
+            counters.add(Opcounter::Command, 1);
             return Some(administration::raw(&answers(&self.caller, database, name, body)));
         }
         let answer = self.caller.server.engine.command(database, body, sequences, &|| true)?;
-        counters.add(Counted::Command, 1);
+        counters.add(Opcounter::Command, 1);
         Some(answer)
     }
 
     fn find(&mut self, query: &Query<'_>, ids: (i32, i32), reply: &mut Vec<u8>) {
         self.caller.last_write = None;
-        self.caller.server.counters.add(Counted::Query, 1);
+        self.caller.server.counters.add(Opcounter::Query, 1);
         let batch = self.on_documents(false, |struck, engine| match struck.error {
             Some(code) => Err(code),
             None => Ok(engine.legacy_find(query)),
@@ -212,7 +214,7 @@ impl Session {
         write_batch(reply, ids, batch);
     }
 
-    /// A write without an answer; how many documents of an insert were tried.
+    /// Does a write without an answer. Returns how many documents of an insert were tried.
     fn write(&mut self, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
         let outcome = self.on_documents(false, |struck, engine| match struck.error {
             Some(code) => {
@@ -227,8 +229,8 @@ impl Session {
 
     /// Does a command on documents, with the load and the faults that were asked for.
     ///
-    /// It is admitted to the queue before it is done, so that doing it is part of its service
-    /// time; one that may wait for documents (getMore) afterwards, when they are there.
+    /// It is admitted to the queue before it is done, so that doing it is part of its service time.
+    /// A getMore, which may wait for documents, is admitted once they are there.
     fn on_documents<T>(&mut self, waits: bool, does: impl FnOnce(Struck, &Engine) -> T) -> T {
         let Self { caller: Caller { server, .. }, draws, delivery, commands, .. } = self;
         let struck = server.faults.strike();
@@ -246,7 +248,7 @@ impl Session {
     }
 }
 
-fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<Held> {
+fn admit(server: &SharedState, draws: Option<&mut Random>, slow_ns: u64) -> Option<PendingHold> {
     let load = server.load.as_ref().zip(draws);
     if load.is_none() && slow_ns == 0 {
         return None;
@@ -256,15 +258,16 @@ fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<He
         Some((load, draws)) => load.admit(arrival_ns, draws),
         None => Admission { start_ns: arrival_ns, due_ns: arrival_ns },
     };
-    // Not part of the service: a worker that is slow on purpose would hold up the others.
+    // The delay is not part of the service: a worker that is slow on purpose would hold up the
+    // others.
     admission.due_ns = admission.due_ns.saturating_add(slow_ns);
-    Some(Held { arrival_ns, admission })
+    Some(PendingHold { arrival_ns, admission })
 }
 
 /// Whether a client still waits for its answer. One that only ended its sending counts as gone, as
 /// it does with mongod.
 fn is_there(client: Option<&TcpStream>) -> bool {
-    // It has no name in nix. Errors and the end of both ways are told unasked.
+    // nix has no name for it. poll reports errors and hang-ups without being asked.
     let ended = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
     client.is_none_or(|stream| {
         let mut watched = [PollFd::new(stream.as_fd(), ended)];
@@ -274,8 +277,8 @@ fn is_there(client: Option<&TcpStream>) -> bool {
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";
 
-/// Outcome of a command, for getLastError; None: nothing. Of several updates or deletes in one
-/// command mongod tells the last one's outcome, and this the outcome of all.
+/// Outcome of a command for getLastError, if it has one. For several updates or deletes in one
+/// command mongod reports the outcome of the last one, and this function that of all.
 fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcome> {
     let error_of =
         |it: &RawDocument| Some((it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()));
@@ -296,8 +299,8 @@ fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcom
     Some(WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() })
 }
 
-/// The part of an answer that is told. A write of w:0 that waits for an answer hears only that it
-/// was read: drivers that know no moreToCome take an error for one of their own.
+/// Part of an answer that is sent. A write of w:0 that waits for an answer learns only that it was
+/// read: drivers without moreToCome take an error for one of their own.
 fn told(command: &RawDocument, answer: RawDocumentBuf) -> RawDocumentBuf {
     let was_done = get(answer.as_bytes(), b"n").is_some();
     if was_done && is_unacknowledged(command) {
@@ -318,14 +321,14 @@ fn is_unacknowledged(command: &RawDocument) -> bool {
 }
 
 /// The opcounter of commands on documents; None: a command on anything else.
-fn kind(name: &str) -> Option<Counted> {
+fn kind(name: &str) -> Option<Opcounter> {
     Some(match name {
-        "insert" => Counted::Insert,
-        "find" => Counted::Query,
-        "update" => Counted::Update,
-        "delete" => Counted::Delete,
-        "getMore" => Counted::GetMore,
-        "count" | "aggregate" | "findAndModify" | "findandmodify" => Counted::Command,
+        "insert" => Opcounter::Insert,
+        "find" => Opcounter::Query,
+        "update" => Opcounter::Update,
+        "delete" => Opcounter::Delete,
+        "getMore" => Opcounter::GetMore,
+        "count" | "aggregate" | "findAndModify" | "findandmodify" => Opcounter::Command,
         _ => return None,
     })
 }
@@ -333,18 +336,18 @@ fn kind(name: &str) -> Option<Counted> {
 /// How many operations a command counts as: inserted documents and statements of updates and
 /// deletes one by one as far as they were tried, everything else as one.
 fn operations(
-    counted: Counted,
+    counted: Opcounter,
     body: &RawDocument,
     sequences: &Sequences<'_>,
     answer: &RawDocument,
 ) -> usize {
     let field = match counted {
-        Counted::Insert => {
+        Opcounter::Insert => {
             let inserted = answer.get_i32("n").map_or(0, |n| usize::try_from(n).unwrap_or(0));
             return inserted + write_errors(answer).map_or(0, |it| it.into_iter().count());
         }
-        Counted::Update => "updates",
-        Counted::Delete => "deletes",
+        Opcounter::Update => "updates",
+        Opcounter::Delete => "deletes",
         _ => return 1,
     };
     if answer.get("n").ok().flatten().is_none() {
@@ -367,7 +370,7 @@ fn write_errors(answer: &RawDocument) -> Option<&RawArray> {
     answer.get_array("writeErrors").ok()
 }
 
-/// A command over OP_QUERY may stand in a `$query`, beside a `$readPreference`.
+/// The command itself: over OP_QUERY it may be in a `$query`, beside a `$readPreference`.
 fn unwrapped(query: &RawDocument) -> &RawDocument {
     match query.iter().next() {
         Some(Ok((name, value))) if ["$query", "query"].contains(&name.as_str()) => {
@@ -382,11 +385,19 @@ fn write_batch(reply: &mut Vec<u8>, ids: (i32, i32), batch: Result<LegacyBatch, 
         Ok(batch) => {
             let LegacyBatch { flags, cursor, starting_from, documents } = batch;
             let documents = documents.iter().map(|it| &**it);
-            reply::legacy(reply, ids.0, ids.1, flags, cursor, starting_from, documents);
+            reply_messages::legacy(reply, ids.0, ids.1, flags, cursor, starting_from, documents);
         }
         Err(code) => {
             let error = rawdoc! { "$err": ASKED_FOR, "code": code };
-            reply::legacy(reply, ids.0, ids.1, reply::QUERY_FAILURE, 0, 0, [&*error]);
+            reply_messages::legacy(
+                reply,
+                ids.0,
+                ids.1,
+                reply_messages::QUERY_FAILURE,
+                0,
+                0,
+                [&*error],
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The environments in the cache: which of them this program would use, and how one goes.
+//! The environments in the cache: which of them this program would use, and how one is removed.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
@@ -7,37 +7,37 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::choice::Asked;
-use crate::install::{HASH_DIGITS, Installation, NOTE, Note, READY, lock_path};
+use crate::driver_choice::DriverSelection;
+use crate::installation::{HASH_DIGITS, Installation, NOTE, Note, READY, lock_path};
 use crate::manifest::Manifest;
 use base::error::{Error, Exit, Result};
 use base::lock::try_lock;
 use base::paths::cache_dir;
 
-/// An environment that is there.
+/// An installed environment.
 #[derive(Debug)]
 pub struct Cached {
     pub adapter: String,
-    /// As its folder says.
+    /// Version in the name of its folder.
     pub version: String,
     pub note: Option<Note>,
     pub folder: PathBuf,
     pub size_bytes: u64,
-    /// Since its last use, or since its installation was begun.
+    /// Time since its last use, or since its installation began.
     pub unused_for: Duration,
     pub is_whole: bool,
-    pub fit: Fit,
-    /// Another mongodyno uses it or installs it.
+    pub fit: EnvironmentFit,
+    /// Whether another mongodyno uses it or installs it.
     pub in_use: bool,
 }
 
 /// Whether this program would use an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum EnvironmentFit {
     Current,
-    /// Its adapter, its toolchain or the commands that install have changed.
+    /// The adapter, the toolchain or the commands that install have changed.
     Outdated,
-    /// Its toolchain is not there to say.
+    /// The toolchain is missing, so it is unknown.
     Unknown,
 }
 
@@ -63,7 +63,7 @@ fn folders(path: &Path) -> Result<Vec<DirEntry>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(|error| Error::file("read", path, &error))?,
     };
-    // Not links: what lies behind one is not ours to remove.
+    // Links are not followed: their targets are not mongodyno's to remove.
     let is_folder = |it: &DirEntry| it.file_type().is_ok_and(|kind| kind.is_dir());
     Ok(entries.flatten().filter(is_folder).collect())
 }
@@ -91,9 +91,9 @@ fn cached(
     let manifest = manifests.iter().find(|it| it.name == adapter);
     let fit = match (manifest, &note) {
         (Some(manifest), Some(note)) => fit(manifest, note, &folder),
-        _ => Fit::Outdated,
+        _ => EnvironmentFit::Outdated,
     };
-    // Where nothing can be locked nothing can be removed either.
+    // If nothing can be locked, nothing can be removed either.
     let in_use = try_lock(&lock_path(&folder)).is_ok_and(|lock| lock.is_none());
     Ok(Cached {
         size_bytes: size_bytes(&folder).map_err(|error| Error::file("read", &folder, &error))?,
@@ -109,17 +109,17 @@ fn cached(
 }
 
 /// Whether the same words after `-d` lead to this folder today.
-fn fit(manifest: &Manifest, note: &Note, folder: &Path) -> Fit {
-    let asked = Asked {
+fn fit(manifest: &Manifest, note: &Note, folder: &Path) -> EnvironmentFit {
+    let asked = DriverSelection {
         package: Some(note.package.clone()),
         version: Some(note.version.clone()),
         options: note.options.clone(),
-        ..Asked::default()
+        ..DriverSelection::default()
     };
     match Installation::of(manifest, &asked) {
-        Ok(it) if it.folder() == folder => Fit::Current,
-        Err(error) if error.exit == Exit::Environment => Fit::Unknown,
-        _ => Fit::Outdated,
+        Ok(it) if it.folder() == folder => EnvironmentFit::Current,
+        Err(error) if error.exit == Exit::Environment => EnvironmentFit::Unknown,
+        _ => EnvironmentFit::Outdated,
     }
 }
 
@@ -141,7 +141,7 @@ fn size_bytes(folder: &Path) -> io::Result<u64> {
 }
 
 impl Cached {
-    /// Removes it, unless somebody has begun to use it: then false.
+    /// Removes it. Returns false if another process has begun to use it.
     pub fn remove(&self) -> Result<bool> {
         let path = lock_path(&self.folder);
         let Some(_lock) = try_lock(&path)? else { return Ok(false) };

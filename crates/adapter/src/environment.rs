@@ -18,13 +18,13 @@ use base::error::Error;
 pub struct Environment {
     /// Adapter name.
     pub adapter: String,
-    /// Driver version asked for (the adapter reports the one it loaded).
+    /// Driver version that was asked for (the adapter reports the one it loaded).
     pub version: String,
     /// Options of the adapter, asked for or chosen: they are part of what was installed.
     pub options: BTreeMap<String, String>,
     /// Options of the connection string for this arm alone.
     pub uri_options: BTreeMap<String, String>,
-    /// So many processes at once, whatever the workload says.
+    /// Number of processes at once, in place of the workload's.
     pub processes: Option<u32>,
     /// Working directory of its processes.
     pub folder: PathBuf,
@@ -32,27 +32,27 @@ pub struct Environment {
     pub start: Vec<String>,
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
-    /// Its times are pretended.
+    /// Whether its times are simulated.
     pub simulated: bool,
     /// SHA-256 of the lock file, hex.
     pub lock_sha256: Option<String>,
-    /// Cores that its processes keep to; none: all of them.
+    /// Cores that its processes may use; all if empty.
     pub cores: Vec<usize>,
     /// Memory of all its processes together, bytes.
     pub memory_bytes: Option<u64>,
-    /// `NAME=VALUE` with `{mib}`: tells its runtime of that limit.
+    /// `NAME=VALUE` with `{mib}`: variable that passes that limit to its runtime.
     pub memory_flag: Option<String>,
     /// Regular expression on the last words of a runtime that has used it up.
     pub out_of_memory: Option<String>,
     /// Variables of the user's environment that are kept from its processes.
     pub scrub: Vec<String>,
-    /// A share of its lock, for as long as it is used: nobody removes it. None where it cannot be
-    /// locked, because nothing can be written there.
+    /// Share of its lock while it is used, so that it is not removed. None if it cannot be locked,
+    /// because nothing can be written there.
     pub held: Option<Arc<File>>,
 }
 
 impl Environment {
-    /// A command as it stands, without installation: `check -- COMMAND`.
+    /// Environment of a command without installation: `check -- COMMAND`.
     pub fn of_command(command: &[String], scrub: Vec<String>) -> Self {
         Self {
             adapter: command.join(" "),
@@ -74,8 +74,8 @@ impl Environment {
         }
     }
 
-    /// The variable that tells the runtime of its arm's limit. A tenth is left for what it has
-    /// beside its heap.
+    /// Variable that passes the arm's limit to the runtime. A tenth is left for memory outside of
+    /// its heap.
     pub(crate) fn memory_variable(&self, bytes: u64) -> Option<(String, String)> {
         let (name, value) = self.memory_flag.as_ref()?.split_once('=')?;
         let mib = (bytes / 10 * 9) >> 20;
@@ -89,8 +89,8 @@ impl Environment {
     }
 }
 
-/// A command without the variables of `scrub`, and without the credentials of `MDYN_URI`: an
-/// adapter hears of them in `open` and nowhere else.
+/// Makes a command without the variables of `scrub`, and without the credentials of `MDYN_URI`: an
+/// adapter gets them in `open` and nowhere else.
 pub(crate) fn scrubbed(
     folder: &Path,
     program: &str,

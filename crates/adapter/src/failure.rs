@@ -1,8 +1,8 @@
 //! How an adapter goes wrong.
 
-use crate::messages::PROTOCOL;
+use crate::protocol::PROTOCOL;
 
-/// A fault of an adapter: data of the result, not an error of ours.
+/// A fault of an adapter: data of the result, not an error of mongodyno.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     #[error("the adapter could not be started: {0}")]
@@ -11,7 +11,7 @@ pub enum Failure {
     Crashed {
         status: String,
         request: &'static str,
-        /// Its last words on stderr.
+        /// The last lines of its stderr.
         said: String,
     },
     /// A result, not a fault: the arm had a limit.
@@ -25,7 +25,7 @@ pub enum Failure {
     Hung {
         request: &'static str,
         seconds: u64,
-        /// Its last words on stderr.
+        /// The last lines of its stderr.
         said: String,
     },
     /// Another version of the contract.
@@ -41,16 +41,16 @@ pub enum Failure {
         /// The beginning of its line.
         line: String,
     },
-    /// It answered with an error of the contract.
+    /// The adapter answered with an error of the contract.
     #[error("the adapter refused `{request}` ({code}): {message}")]
     Refused {
         request: &'static str,
         /// Code of SPEC section 2.
         code: String,
-        /// In its own words.
+        /// Message in the adapter's words.
         message: String,
     },
-    /// It answered with another message than the contract says.
+    /// The adapter answered with another message than the contract says.
     #[error("the adapter answered `{request}` with `{answer}`")]
     Unexpected { request: &'static str, answer: &'static str },
     #[error(

@@ -1,18 +1,18 @@
-//! Adapters: their needs, their installation, and the talk with their processes.
+//! Adapters: what they need, their installation, and the protocol with their processes.
 
+pub mod adapter_process;
 pub mod cached;
-pub mod choice;
+pub mod driver_choice;
 pub mod environment;
 mod failure;
-pub mod install;
+pub mod installation;
 pub mod listing;
-mod local;
+mod local_sources;
 pub mod manifest;
-pub mod memory;
-pub mod messages;
+pub mod memory_limit;
 mod parse;
 pub mod patience;
-pub mod process;
-mod registry;
+pub mod protocol;
+mod registry_listing;
 mod sources;
-pub mod versions;
+pub mod version_selection;

@@ -1,5 +1,5 @@
-//! Releases of a package, as its registry lists them. The registry's order is the order: versions
-//! of four parts and decimal ones cannot be put in order by their digits.
+//! Releases of a package, as its registry lists them. The registry's order is kept: versions of
+//! four parts and decimal ones cannot be sorted by their digits.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// How a registry's tool writes its listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum ListingFormat {
     /// Versions are the words that begin with a digit, or `v` and a digit, and have a dot.
     Words,
     /// An array of versions, or `{"versions": […], "time": {"VERSION": "DATE"}}`.
@@ -21,22 +21,22 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     pub version: String,
-    /// Day of its publication, where the registry tells it: `2026-09-10`.
+    /// Day of its publication, if the registry reports it: `2026-09-10`.
     pub date: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The newest last.
+    /// Releases, the newest last.
     pub releases: Vec<Release>,
-    /// Number of those left out.
+    /// Number of prereleases, which are left out.
     pub prereleases: usize,
-    /// The registry's dates cannot all be days of publication: none is told.
+    /// Whether the registry's dates cannot all be days of publication, so that none is used.
     pub has_false_dates: bool,
 }
 
 impl Listing {
-    pub fn read(text: &str, format: Format, newest_first: bool) -> Self {
+    pub fn read(text: &str, format: ListingFormat, newest_first: bool) -> Self {
         let mut all: Vec<Release> = Vec::new();
         for release in format.releases(text) {
             if !all.iter().any(|known| known.version == release.version) {
@@ -48,7 +48,7 @@ impl Listing {
         }
         let (mut releases, others): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|it| is_release(&it.version));
-        if format == Format::CargoIndex {
+        if format == ListingFormat::CargoIndex {
             releases.sort_by_key(|it| numbers(&it.version));
         }
         let has_false_dates = contradict_order(&releases);
@@ -61,7 +61,7 @@ impl Listing {
     }
 }
 
-impl Format {
+impl ListingFormat {
     fn releases(self, text: &str) -> Vec<Release> {
         match self {
             Self::Words => text
@@ -100,8 +100,8 @@ fn release(version: &str, published: Option<&str>) -> Release {
     Release { version: bare(version).to_owned(), date }
 }
 
-/// Of one minor version each release is younger than the one before. A mirror tells the day on
-/// which it took a release, so one that is wrong leaves none to be trusted.
+/// Whether a release of a minor version is older than the one before it. Mirrors report the day on
+/// which they copied a release, so if one date is wrong, none can be trusted.
 fn contradict_order(releases: &[Release]) -> bool {
     let minor = |it: &Release| it.version.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
     let earlier = |pair: &[Release]| match (&pair[0].date, &pair[1].date) {
@@ -111,7 +111,7 @@ fn contradict_order(releases: &[Release]) -> bool {
     releases.windows(2).any(earlier)
 }
 
-/// Go writes `v2.9.3` where `-d` says `2.9.3`.
+/// Removes Go's `v`: Go writes `v2.9.3`, and `-d` takes `2.9.3`.
 fn bare(version: &str) -> &str {
     version.strip_prefix('v').unwrap_or(version)
 }
@@ -129,7 +129,7 @@ fn numbers(version: &str) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn read(text: &str, format: Format, newest_first: bool) -> (String, usize) {
+    fn read(text: &str, format: ListingFormat, newest_first: bool) -> (String, usize) {
         let listing = Listing::read(text, format, newest_first);
         let words = listing.releases.iter().map(|it| match &it.date {
             Some(date) => format!("{} {date}", it.version),
@@ -143,11 +143,11 @@ mod tests {
         let go = "go.mongodb.org/mongo-driver v1.0.0 v1.17.0\n\
                   go.mongodb.org/mongo-driver/v2 v2.0.0-beta1 v2.0.0 v2.10.0\n";
         let expected = ("1.0.0, 1.17.0, 2.0.0, 2.10.0".to_owned(), 1);
-        assert_eq!(read(go, Format::Words, false), expected);
+        assert_eq!(read(go, ListingFormat::Words, false), expected);
         let pip = "pymongo (4.20.0)\nAvailable versions: 4.20.0, 4.11, 4.0b1, 4.0\n  \
                    INSTALLED: 4.11\n  LATEST:    4.20.0\n";
-        assert_eq!(read(pip, Format::Words, true), ("4.0, 4.11, 4.20.0".to_owned(), 1));
-        assert_eq!(read("3 found\n", Format::Words, false), (String::new(), 0));
+        assert_eq!(read(pip, ListingFormat::Words, true), ("4.0, 4.11, 4.20.0".to_owned(), 1));
+        assert_eq!(read("3 found\n", ListingFormat::Words, false), (String::new(), 0));
     }
 
     #[test]
@@ -156,10 +156,10 @@ mod tests {
             "created": "2011-01-01T00:00:00.000Z", "1.4.3": "2014-05-01T10:00:00.000Z",
             "1.9.9": "2015-01-01T00:00:00.000Z", "2.0.0": "2015-02-03T00:00:00.000Z"}}"#;
         let expected = ("1.4.3 2014-05-01, 2.0.0 2015-02-03".to_owned(), 1);
-        assert_eq!(read(npm, Format::Json, false), expected);
-        assert_eq!(read(r#""0.1.18""#, Format::Json, false).0, "0.1.18");
-        assert_eq!(read(r#"["2.1", "1.9"]"#, Format::Json, true).0, "1.9, 2.1");
-        assert_eq!(read("<html>", Format::Json, false), (String::new(), 0));
+        assert_eq!(read(npm, ListingFormat::Json, false), expected);
+        assert_eq!(read(r#""0.1.18""#, ListingFormat::Json, false).0, "0.1.18");
+        assert_eq!(read(r#"["2.1", "1.9"]"#, ListingFormat::Json, true).0, "1.9, 2.1");
+        assert_eq!(read("<html>", ListingFormat::Json, false), (String::new(), 0));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
                      {\"vers\":\"1.10.0\",\"yanked\":false}\0\
                      {\"vers\":\"2.0.1\",\"yanked\":true}\0{\"vers\":\"3.0.0-beta\"}\0";
         let expected = ("1.9.0 2020-01-01, 1.10.0, 2.0.0".to_owned(), 1);
-        assert_eq!(read(index, Format::CargoIndex, false), expected);
+        assert_eq!(read(index, ListingFormat::CargoIndex, false), expected);
     }
 
     #[test]
@@ -180,10 +180,10 @@ mod tests {
                 r#"{{"versions": ["1.0.0", "1.0.1", "1.1.0"], "time": {{"1.0.0": "2025-10-05T04",
                 "1.0.1": "{second}T04", "1.1.0": "2014-02-03T04"}}}}"#
             );
-            read(&text, Format::Json, false).0
+            read(&text, ListingFormat::Json, false).0
         };
         assert_eq!(listed("2025-10-04"), "1.0.0, 1.0.1, 1.1.0");
-        // An older line goes on beside a newer one.
+        // An older line continues beside a newer one.
         let all = "1.0.0 2025-10-05, 1.0.1 2025-10-05, 1.1.0 2014-02-03";
         assert_eq!(listed("2025-10-05"), all);
     }
@@ -193,6 +193,6 @@ mod tests {
         let xml = "<metadata><version>9</version><versioning><latest>5.0.0</latest><versions>\n\
                    <version>4.11.5</version>\n<version>5.0.0-beta0</version>\n\
                    <version>5.0.0</version></versions><lastUpdated>2024</lastUpdated>";
-        assert_eq!(read(xml, Format::MavenMetadata, false), ("4.11.5, 5.0.0".to_owned(), 1));
+        assert_eq!(read(xml, ListingFormat::MavenMetadata, false), ("4.11.5, 5.0.0".to_owned(), 1));
     }
 }

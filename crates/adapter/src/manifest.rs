@@ -1,6 +1,6 @@
 //! `adapter.toml`: all the core has to know about an adapter before it runs.
 //!
-//! Adapters are found, never listed: those embedded in the binary, and the folders below
+//! Adapters are found, never listed: they are embedded in the binary, or in folders below
 //! `--adapters-dir`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use crate::listing::Format;
+use crate::listing::ListingFormat;
 use crate::sources;
 use base::error::{Error, Result};
 
@@ -41,10 +41,10 @@ pub struct Manifest {
     /// another adapter.
     #[serde(default)]
     pub scrub: Vec<String>,
-    /// `NAME=VALUE`, a variable that tells the runtime of `--client-memory`; `{mib}` is nine tenths
-    /// of it.
+    /// `NAME=VALUE`, a variable that passes `--client-memory` to the runtime; `{mib}` is nine
+    /// tenths of it.
     pub memory_flag: Option<String>,
-    /// Matches the last words of a runtime that has used its memory up.
+    /// Matches the last words of a runtime that has used up its memory.
     pub out_of_memory: Option<String>,
     /// Program and arguments, run in the environment folder.
     pub start: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Manifest {
     /// Matches a path of this machine that the driver is built from, in the adapter's files and in
     /// the commands that install: its first group.
     pub local: Option<String>,
-    /// Where `-d` may select versions.
+    /// Listing of releases, by which `-d` selects versions.
     pub releases: Option<Releases>,
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
@@ -78,7 +78,8 @@ pub struct Manifest {
     /// Files and folders that no environment is made of: tests, settings of `lint`.
     #[serde(default)]
     pub beside: Vec<String>,
-    /// Its times are simulated, so the machine's noise cannot touch them: the fake of the tests.
+    /// Whether its times are simulated, so that the machine's noise cannot affect them: the fake of
+    /// the tests.
     #[serde(default)]
     pub simulated: bool,
     /// Options that an arm sets as `/KEY=VALUE`, with their meanings.
@@ -94,37 +95,37 @@ pub struct Manifest {
     #[serde(default)]
     pub needs: Vec<Need>,
     #[serde(skip)]
-    pub source: Source,
+    pub source: ManifestSource,
 }
 
-/// Where a manifest says nothing: more than most need.
+/// Default of `process_mib`: more than most need.
 fn process_mib() -> u32 {
     128
 }
 
-/// Versions of a package that are installed or called in one way. The manifest holds for the rest.
+/// Versions of a package that are installed or called in one way. The manifest applies to the rest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generation {
     /// Package, if it is not the manifest's `driver`.
     package: Option<String>,
-    /// Version where none is asked for: of a package's first generation.
+    /// Version if none is asked for; it counts in a package's first generation.
     default: Option<String>,
     /// Regular expression on the version.
     versions: String,
-    /// The driver's API, where other versions have another under the same `api`.
+    /// The driver's API, if other versions have another under the same `api`.
     pub dialect: Option<String>,
-    /// Values that it takes for the adapter's options.
+    /// Values that it accepts for the adapter's options.
     #[serde(default)]
     pub options: BTreeMap<String, Values>,
     pub start: Option<Vec<String>>,
     pub lock: Option<String>,
-    /// For its own `default`.
+    /// Commands that install its own `default`.
     install: Option<Vec<Vec<String>>>,
     /// Also used for the manifest's default version, and for its own without `install`.
     install_version: Option<Vec<Vec<String>>>,
     pub test: Option<Vec<String>>,
-    /// Beside those of the manifest.
+    /// Toolchains in addition to those of the manifest.
     #[serde(default)]
     pub needs: Vec<Need>,
 }
@@ -135,7 +136,7 @@ pub struct Generation {
 pub struct Releases {
     /// Prints the versions of `{package}`.
     pub command: Vec<String>,
-    pub format: Format,
+    pub format: ListingFormat,
     #[serde(default)]
     pub newest_first: bool,
 }
@@ -144,7 +145,7 @@ pub struct Releases {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Values {
-    /// The value where none is asked for.
+    /// Value if none is asked for.
     pub default: String,
     /// Regular expression on the value.
     #[serde(rename = "match")]
@@ -153,7 +154,7 @@ pub struct Values {
     pub wants: String,
 }
 
-/// A toolchain an adapter needs.
+/// A toolchain that an adapter needs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
@@ -168,7 +169,7 @@ pub struct Need {
 }
 
 #[derive(Debug, Clone, Default)]
-pub enum Source {
+pub enum ManifestSource {
     /// Embedded in the binary, below this folder name.
     #[default]
     Embedded,
@@ -178,7 +179,7 @@ pub enum Source {
 /// A toolchain that is missing or too old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The version that is wanted and the one found.
+    /// The version that is needed, and the one found.
     pub reason: String,
     /// Command that installs it.
     pub hint: String,
@@ -188,14 +189,14 @@ impl Manifest {
     /// Files of the adapter by relative path.
     pub fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         match &self.source {
-            Source::Embedded => {
+            ManifestSource::Embedded => {
                 let prefix = format!("{}/", self.name);
                 let own = |(path, bytes): &(&str, &[u8])| {
                     Some((path.strip_prefix(&prefix)?.to_owned(), bytes.to_vec()))
                 };
                 Ok(EMBEDDED.iter().filter_map(own).collect())
             }
-            Source::Folder(folder) => {
+            ManifestSource::Folder(folder) => {
                 let found = sources::files(folder);
                 let found = found.map_err(|error| Error::file("read", folder, &error))?;
                 let read = |(name, path): (String, PathBuf)| match std::fs::read(&path) {
@@ -266,12 +267,12 @@ impl Generation {
         self.package.as_deref().unwrap_or(&manifest.driver)
     }
 
-    /// Version of its package where none is asked for.
+    /// Version of its package if none is asked for.
     pub fn default<'a>(&'a self, manifest: &'a Manifest) -> &'a String {
         self.default.as_ref().unwrap_or(&manifest.default)
     }
 
-    /// Its own commands for a version.
+    /// Commands of this generation for a version.
     pub fn installs(&self, version: &str) -> Option<&[Vec<String>]> {
         let locked = self.default.as_deref() == Some(version);
         self.install.as_deref().filter(|_| locked).or(self.install_version.as_deref())
@@ -300,8 +301,9 @@ fn pattern(text: &str) -> regex_lite::Regex {
 }
 
 impl Need {
-    /// The first line that the toolchain says of itself. The arms of one invocation share it: each
-    /// of many versions has the same toolchain, and some take half a second to say their version.
+    /// The first line that the toolchain prints about itself. The arms of one invocation share it:
+    /// many versions have the same toolchain, and some toolchains take half a second to print their
+    /// version.
     pub fn probe(&self) -> Result<String, Missing> {
         static PROBED: Mutex<Vec<(Need, Result<String, Missing>)>> = Mutex::new(Vec::new());
         let mut probed = PROBED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -337,7 +339,7 @@ impl Need {
     }
 }
 
-fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
+fn parse(text: &str, place: &str, source: ManifestSource) -> Result<Manifest> {
     let wrong = |error: String| {
         Error::environment(format!("{place}: {error}"), "compare it with CONTRIBUTING.md")
     };
@@ -375,7 +377,7 @@ pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let mut found = BTreeMap::new();
     for (path, bytes) in EMBEDDED.iter().filter(|(path, _)| path.ends_with("/adapter.toml")) {
-        let manifest = parse(&String::from_utf8_lossy(bytes), path, Source::Embedded)?;
+        let manifest = parse(&String::from_utf8_lossy(bytes), path, ManifestSource::Embedded)?;
         found.insert(manifest.name.clone(), manifest);
     }
     if let Some(folder) = folder {
@@ -388,7 +390,7 @@ pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
                 Err(error) if [NotFound, NotADirectory].contains(&error.kind()) => continue,
                 Err(error) => return Err(Error::file("read", &path, &error)),
             };
-            let source = Source::Folder(entry.path());
+            let source = ManifestSource::Folder(entry.path());
             let manifest = parse(&text, &path.display().to_string(), source)?;
             found.insert(manifest.name.clone(), manifest);
         }

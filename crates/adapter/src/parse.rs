@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::messages::Answer;
+use crate::protocol::AdapterAnswer;
 use base::secrets::{mask_json, mask_text};
 
 /// Beginning of a line that is no message, as errors quote it.
@@ -11,8 +11,9 @@ pub(crate) const QUOTED_CHARACTERS: usize = 120;
 /// Integers of the contract are below 2 to this.
 const INTEGER_BITS: u32 = 53;
 
-/// An `error` is a [`Failure::Refused`]. Credentials are masked in all that is repeated.
-pub(crate) fn parse(request: &'static str, line: &str) -> Result<Answer, Failure> {
+/// Parses a line. An `error` becomes a [`Failure::Refused`]. Credentials are masked in everything
+/// that is repeated.
+pub(crate) fn parse(request: &'static str, line: &str) -> Result<AdapterAnswer, Failure> {
     let answer = serde_json::from_str(line).and_then(|value| {
         if within(&value) {
             return serde_json::from_value(value);
@@ -20,16 +21,16 @@ pub(crate) fn parse(request: &'static str, line: &str) -> Result<Answer, Failure
         Err(serde::de::Error::custom("an integer is not below 2^53"))
     });
     match answer {
-        Ok(Answer::Error { code, message }) => {
+        Ok(AdapterAnswer::Error { code, message }) => {
             Err(Failure::Refused { request, code, message: mask_text(&message) })
         }
-        Ok(Answer::Ended(mut ended)) => {
+        Ok(AdapterAnswer::Ended(mut ended)) => {
             ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
-            Ok(Answer::Ended(ended))
+            Ok(AdapterAnswer::Ended(ended))
         }
-        Ok(Answer::Opened(mut opened)) => {
+        Ok(AdapterAnswer::Opened(mut opened)) => {
             mask_json(&mut opened.resolved);
-            Ok(Answer::Opened(opened))
+            Ok(AdapterAnswer::Opened(opened))
         }
         Ok(answer) => Ok(answer),
         Err(error) => {

@@ -1,15 +1,18 @@
-//! How long an answer is waited for: when somebody hears of it, and when the adapter is lost.
+//! How long the core waits for an answer: when it prints a warning, and when the adapter counts as
+//! lost.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// An answer that takes so many times its plan, and so long, is told.
+/// An answer that takes this many times its planned time, and at least the next constant, is
+/// reported.
 const TOLD_TIMES: u32 = 10;
 const TOLD_AFTER: Duration = Duration::from_secs(2);
-/// One that takes so many times its plan, and so long, never comes.
+/// After this many times the planned time, and at least the next constant, the adapter counts as
+/// lost.
 const MOST_TIMES: u32 = 30;
 const MOST_AFTER: Duration = Duration::from_secs(60);
-/// The plan of an answer that is no turn.
+/// Planned time of an answer to anything but a turn.
 const REQUEST: Duration = Duration::from_secs(1);
 
 /// How long a turn may take.
@@ -18,43 +21,44 @@ pub struct Patience {
     /// From its message to the time at which its workers begin nothing new; None where a count
     /// alone ends it.
     pub length: Option<Duration>,
-    /// How long it takes by the plan: from its message, or one operation of a counted turn.
+    /// How long it takes by the plan: the turn from its message, or one operation of a counted
+    /// turn.
     plan: Duration,
     pub(crate) most: Duration,
-    /// Its time begins anew with each sample. A million inserts may take an hour.
+    /// Whether the time begins anew with each sample. A million inserts may take an hour.
     counted: bool,
 }
 
 impl Patience {
-    /// Of a turn that time ends. An operation may take as long as `longest` at least.
+    /// Patience for a turn that time ends. An operation may take at least `longest`.
     pub fn timed(length: Duration, longest: Duration) -> Self {
         Self::planned(length, length, longest)
     }
 
-    /// Of one that should end before its time.
+    /// Patience for a turn that should end before its time.
     pub fn planned(length: Duration, plan: Duration, longest: Duration) -> Self {
         let most = MOST_AFTER.max(plan.saturating_mul(MOST_TIMES)).max(longest);
         Self { length: Some(length), plan, most, counted: false }
     }
 
-    /// Of one that a count ends, or time before it.
+    /// Patience for a turn that ends by a count, or before that by time.
     pub fn counted(length: Option<Duration>, operation: Duration, longest: Duration) -> Self {
         let planned = Self::planned(Duration::ZERO, operation, longest);
         Self { length, counted: true, ..planned }
     }
 
-    /// The same for somebody who waits for others that long.
+    /// Extends it for a turn that waits that long for others.
     pub fn and(self, more: Duration) -> Self {
         Self { length: self.length.map(|it| it + more), most: self.most + more, ..self }
     }
 
-    /// Of an answer that comes by then, or never.
+    /// Patience for an answer that comes within a limit or never.
     pub(crate) fn request(limit: Duration) -> Self {
         Self { length: Some(Duration::ZERO), plan: REQUEST, most: limit, counted: false }
     }
 }
 
-/// Signs that an adapter lives.
+/// Signs that an adapter is working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signs {
     pub cpu_ns: u64,
@@ -64,28 +68,28 @@ pub(crate) struct Signs {
 /// One answer that is waited for.
 pub(crate) struct Wait {
     patience: Patience,
-    /// Without a sign for so long nothing comes any more.
+    /// Without a sign for this long, the adapter counts as idle.
     rest: Duration,
     sent: Instant,
-    /// Its time counts from here.
+    /// Time from which its limit counts.
     from: Instant,
     told: bool,
     first: Signs,
-    /// Its samples, when they were last seen to grow.
+    /// Size of its samples when they last grew.
     grown_bytes: u64,
-    /// The next look for signs, and those of the last one.
+    /// When signs are read next, and the signs read last.
     look: Instant,
     looked: Option<Signs>,
 }
 
-/// What is to be done after some time without an answer.
+/// Step to take after some time without an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Wait,
     Tell,
-    /// It rests: it is lost, unless its server works.
+    /// The adapter is idle: it is lost, unless its server works.
     Rests,
-    /// Its time is over.
+    /// The time limit is reached.
     Over,
 }
 
@@ -118,7 +122,7 @@ impl Wait {
     pub fn next(&mut self, now: Instant, signs: Signs) -> Due {
         if self.patience.counted && signs.sample_bytes > self.grown_bytes {
             self.grown_bytes = signs.sample_bytes;
-            // Whoever goes on after the end of its time is not waited for longer.
+            // An adapter that continues after the end of its turn gets no more time.
             self.from = self.patience.length.map_or(now, |length| now.min(self.sent + length));
         }
         if now >= self.from + self.patience.most {
@@ -127,7 +131,8 @@ impl Wait {
         let is_due = !self.told && now >= self.from + self.told_after();
         let mut rests = false;
         if now >= self.look {
-            // A driver's monitoring takes some microseconds now and then: that is no work.
+            // A driver's monitoring takes some microseconds now and then, which does not count as
+            // work.
             let rested = |last: Signs| {
                 let used_ns = u128::from(signs.cpu_ns.saturating_sub(last.cpu_ns));
                 used_ns * 1000 <= self.rest.as_nanos() && signs.sample_bytes == last.sample_bytes
@@ -145,7 +150,7 @@ impl Wait {
         }
     }
 
-    /// How long one was waited for that rests.
+    /// How long the core waited for an idle adapter.
     pub fn rested(&self) -> Duration {
         self.patience.length.unwrap_or_default() + self.rest
     }
@@ -154,7 +159,7 @@ impl Wait {
         now.saturating_duration_since(self.sent).as_secs()
     }
 
-    /// What the adapter has done meanwhile.
+    /// Description of what the adapter has done meanwhile.
     pub fn done(&self, signs: Signs, busy: bool) -> String {
         let cpu_ms = signs.cpu_ns.saturating_sub(self.first.cpu_ns) / 1_000_000;
         let server = if busy { ", and its server works for it" } else { "" };

@@ -1,6 +1,6 @@
-//! The files of an adapter: those in its folder, but for what its `.gitignore` names.
+//! The files of an adapter: everything in its folder except what its `.gitignore` names.
 //!
-//! The build script takes this file too, for the adapters that are embedded.
+//! The build script uses this file too, for the embedded adapters.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const PREFIX: &str = "mongodyno-";
-/// Time for the last killed process to leave.
+/// Number of tries until the last killed process has left.
 const LEAVE_LOOKS_MAX: u32 = 50;
 const LEAVE_EVERY: Duration = Duration::from_millis(10);
 
@@ -20,13 +20,14 @@ struct Version {
     /// Type of its mount, and a mount option that it must have.
     mount: (&'static str, &'static str),
     limit: &'static str,
-    /// Of memory and swap: a client that is swapped out would live on, a thousand times slower.
+    /// Limit of memory and swap: a client that is swapped out would continue, a thousand times
+    /// slower.
     swap: &'static str,
-    /// Whether `swap` is a limit of its own, and not one of both together.
+    /// Whether `swap` is a separate limit, and not one of both together.
     swap_apart: bool,
-    /// Kills all of its processes with the first one.
+    /// File that makes the kernel kill all processes together.
     group: Option<&'static str>,
-    /// Has the number of kills behind the word `oom_kill`.
+    /// File with the number of kills after the word `oom_kill`.
     kills: &'static str,
     peak: &'static str,
 }
@@ -52,7 +53,7 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// A cgroup of ours; it goes with the value.
+/// A cgroup that mongodyno made; it is removed with the value.
 #[derive(Debug)]
 pub struct Cgroup {
     folder: PathBuf,
@@ -62,7 +63,7 @@ pub struct Cgroup {
 
 impl Cgroup {
     /// # Errors
-    /// Why none can be made here, in a few words.
+    /// The reason why none can be made here, in a few words.
     pub fn new(limit_bytes: u64) -> Result<Self, String> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -87,7 +88,7 @@ impl Cgroup {
         let made = Self { folder, version, limit_bytes };
         fs::write(made.folder.join(version.limit), limit_bytes.to_string())?;
         let swap_bytes = if version.swap_apart { 0 } else { limit_bytes };
-        // Missing where the kernel does not account for swap.
+        // The file is missing if the kernel does not account for swap.
         let _ = fs::write(made.folder.join(version.swap), swap_bytes.to_string());
         if let Some(group) = version.group {
             let _ = fs::write(made.folder.join(group), "1");
@@ -96,19 +97,19 @@ impl Cgroup {
         Ok(made)
     }
 
-    /// Its list of processes: who writes 0 to it enters.
+    /// List of its processes: a process that writes 0 to it enters.
     pub fn procs(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// How often the kernel has killed for the limit.
+    /// How often the kernel has killed because of the limit.
     pub fn kills(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.version.kills)).unwrap_or_default();
         let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Most memory that it had in use; the limit where the kernel does not tell.
+    /// Most memory that was in use; the limit if the kernel does not report it.
     pub fn peak_bytes(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.version.peak)).unwrap_or_default();
         text.trim().parse().unwrap_or(self.limit_bytes)
@@ -128,7 +129,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// The child is in a cgroup from its first instruction on.
+/// Puts the child into a cgroup from its first instruction on.
 ///
 /// # Errors
 /// The list of its processes cannot be opened.
@@ -141,7 +142,7 @@ pub fn enter(command: &mut Command, procs: &Path) -> std::io::Result<()> {
 }
 
 /// Our own cgroup and those above it, the nearest first: in version 2 only one without processes
-/// hands the controller on.
+/// passes the controller on.
 fn parents(mounts: &str, own: &str, version: Version) -> Vec<PathBuf> {
     let (kind, option) = version.mount;
     let mount = mounts.lines().find_map(|line| {
@@ -160,7 +161,7 @@ fn parents(mounts: &str, own: &str, version: Version) -> Vec<PathBuf> {
     own.ancestors().take_while(|it| it.starts_with(mount)).map(Path::to_owned).collect()
 }
 
-/// Removes what killed processes of this program have left. One that is in use stays.
+/// Removes cgroups that killed processes of this program have left. One that is in use stays.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

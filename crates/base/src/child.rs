@@ -12,14 +12,15 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
-use crate::process::ProcessId;
+use crate::process_id::ProcessId;
 
 /// Variable in the environment of every adapter and installer, and so of all their children.
 const OWNER: &str = "MDYN_OWNER";
 
-/// The kernel kills the child when the thread that started it ends. The core starts every child
-/// from its main thread, so that this is the end of the core. The child leads a process group: the
-/// terminal sends Ctrl-C and its end to the core alone, which ends its turn and its children.
+/// Makes the kernel kill the child when the thread that started it ends. The core starts every
+/// child from its main thread, so that this is the end of the core. The child leads a process
+/// group: the terminal sends Ctrl-C and its end to the core alone, which ends its turn and its
+/// children.
 #[allow(unsafe_code)] // prctl between fork and exec has no safe form
 pub fn die_with_parent(command: &mut Command) {
     let parent = nix::unistd::getpid();
@@ -28,7 +29,7 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-            // The parent may have gone between fork and prctl.
+            // The parent may have ended between fork and prctl.
             if nix::unistd::getppid() != parent {
                 return Err(std::io::Error::other("the core has gone"));
             }
@@ -37,8 +38,8 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// The child inherits stdin, stdout and stderr alone. Otherwise a child that outlives us would hold
-/// the files and locks that our caller left open.
+/// Lets the child inherit stdin, stdout and stderr alone. Otherwise a child that outlives mongodyno
+/// would keep the files and locks that our caller left open.
 #[allow(unsafe_code)] // as above
 pub fn inherit_nothing(command: &mut Command) {
     // SAFETY: close_range and fcntl are system calls that touch no memory of ours. Files are closed
@@ -57,22 +58,23 @@ pub fn inherit_nothing(command: &mut Command) {
     }
 }
 
-/// Ends the child with the core, and all that the child starts, even in a session of its own.
+/// Ends the child with the core, and everything that the child starts, even in another session.
 ///
 /// The kernel's signal reaches the child alone, and `setsid` leaves a process group. So a guard
 /// process waits for the core's end, then kills every process with its mark in the environment.
 /// Rejected: a PID namespace, which containers forbid; a subreaper between core and adapter, whose
-/// own end would free the grandchildren.
+/// end would free the grandchildren.
 pub fn own(command: &mut Command) {
     static MARK: OnceLock<String> = OnceLock::new();
     let mark = MARK.get_or_init(|| {
-        // Without /proc nobody finds the processes with a mark, and nobody gets one twice.
+        // Without /proc no process with a mark is found, and no mark is used twice.
         let own = ProcessId::of(std::process::id());
         let mark = format!("{}.{}", std::process::id(), own.map_or(0, |own| own.start_ticks));
         let mut guard = ourselves();
         guard.args(["guard-children", &mark]).env_remove(OWNER);
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // Without a guard, grandchildren may outlive a killed core: no reason not to measure.
+        // Without a guard, grandchildren may outlive a killed core, which is no reason not to
+        // measure.
         if let Ok(mut guard) = guard.spawn() {
             std::mem::forget(guard.stdin.take()); // closed by the end of the core
         }
@@ -86,7 +88,7 @@ pub fn own(command: &mut Command) {
 pub fn guard(mark: &str) {
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     let mark = format!("{OWNER}={mark}");
-    // The next look finds a process that is forked between a look and the kill.
+    // A process that is forked between a look and the kill is found by the next look.
     for _ in 0..1000 {
         let left = marked(mark.as_bytes());
         if left.is_empty() {
@@ -109,8 +111,8 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     pids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
-/// This program once more. Not by `current_exe`: a rebuild or an upgrade replaces that file, but
-/// not what runs.
+/// A command that runs this program again. It does not use `current_exe`: a rebuild or an upgrade
+/// replaces that file, but not the running program.
 pub fn ourselves() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("mongodyno");
@@ -136,7 +138,7 @@ pub fn usable_cores() -> Vec<usize> {
     (0..nix::sched::CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
 }
 
-/// A process that has gone is no error.
+/// Sends a signal. A process that has ended is no error.
 pub fn signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
 }
@@ -145,7 +147,7 @@ pub fn kill_group(pid: Pid, signal: Signal) {
     let _ = killpg(pid, signal);
 }
 
-/// By the process's own CPU clock: /proc counts in ticks of 10 ms, a fifth of a turn.
+/// CPU time of a process by its own CPU clock: /proc counts in ticks of 10 ms, a fifth of a turn.
 pub fn cpu_ns(pid: Pid) -> Option<u64> {
     let clock: ClockId = clock_getcpuclockid(pid).ok()?;
     let time = clock_gettime(clock).ok()?;
@@ -165,8 +167,8 @@ pub fn resident_bytes(pid: Pid) -> Option<u64> {
     Some(pages * page.cast_unsigned())
 }
 
-/// Its children, and theirs. It takes some microseconds for each thread, which has children of its
-/// own.
+/// Children of a process, and theirs. It takes some microseconds for each thread, which has its own
+/// children.
 pub fn descendants(pid: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let children = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());

@@ -49,15 +49,15 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
 }
 
-/// Sleeps until a time of CLOCK_MONOTONIC; not at all if it has passed.
+/// Sleeps until a time of CLOCK_MONOTONIC; does not sleep if it has passed.
 pub fn sleep_until(due_ns: u64) {
     let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
     let flags = ClockNanosleepFlags::TIMER_ABSTIME;
     while clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &due) == Err(Errno::EINTR) {}
 }
 
-/// Ends the calling thread's sleeps when they are due. Else the kernel may add 50 us, to wake
-/// several threads at once. A refusal is no error.
+/// Makes the calling thread's sleeps end when they are due. Otherwise the kernel may add 50 us, to
+/// wake several threads at once. A refusal is no error.
 pub fn sharpen_sleeps() {
     let _ = set_timerslack(1);
 }

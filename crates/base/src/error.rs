@@ -21,7 +21,7 @@ pub enum Exit {
     Environment = 5,
     /// Nothing could be compared.
     RunInvalid = 6,
-    /// It is not shown whether a gate is kept; `git bisect run` skips what ends so.
+    /// It is not shown whether a gate is kept; `git bisect run` skips a commit with this code.
     GateUnclear = 125,
     /// Ctrl-C.
     Interrupted = 130,
@@ -32,7 +32,7 @@ pub struct Error {
     pub exit: Exit,
     /// Says what happened, and where.
     pub message: String,
-    /// One thing to do; empty where the message says it all.
+    /// One thing to do; empty if the message is enough.
     pub hint: String,
 }
 

@@ -8,23 +8,24 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Takes the lock file `path`, which is made if need be; None while somebody else holds it.
+/// Takes the lock file `path`, which is created if it is missing; None while another process has
+/// it.
 pub fn try_lock(path: &Path) -> Result<Option<File>> {
     taken(path, open, File::try_lock)
 }
 
-/// The same together with all who share it; None while somebody has it alone.
+/// Takes a share of a lock, beside other shares; None while a process has it alone.
 ///
 /// # Errors
-/// There is no lock file, and none can be made.
+/// The lock file does not exist and cannot be created.
 pub fn try_share(path: &Path) -> Result<Option<File>> {
-    // Of a cache that may only be read.
+    // A lock file in a read-only cache is opened for reading.
     let any = |path: &Path| open(path).or_else(|_| File::open(path));
     taken(path, any, File::try_lock_shared)
 }
 
-/// The same as [`try_lock`], waiting for whoever holds it; `on_wait` is called before waiting. For
-/// lock files that nobody removes.
+/// Takes a lock like [`try_lock`], but waits for it; `on_wait` is called before waiting. It is for
+/// lock files that are never removed.
 pub fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
     let failed = |error: &io::Error| Error::file("lock", path, error);
     let file = open(path).map_err(|error| failed(&error))?;
@@ -37,7 +38,7 @@ pub fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
     Ok(file)
 }
 
-/// To be read as well: an installer has it as its stdin.
+/// Opens a lock file for reading as well: an installer has it as its stdin.
 fn open(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create(true).truncate(true).open(path)
 }
@@ -55,7 +56,8 @@ fn taken(
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(failed(&error)),
         }
-        // The last holder may have removed it, and somebody may hold the next of that name.
+        // The last owner may have removed it, and another process may have locked a new one of that
+        // name.
         let own = file.metadata().map_err(|error| failed(&error))?.ino();
         if fs::metadata(path).is_ok_and(|now| now.ino() == own) {
             return Ok(Some(file));

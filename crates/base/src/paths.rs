@@ -12,14 +12,14 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::error::{Error, Result};
-use crate::words::shell_quoted;
+use crate::strings::shell_quoted;
 
-/// A disk with less room than this is full.
+/// Free space below which a disk counts as full.
 const FULL_BYTES: u64 = 4 << 20;
 
-/// The cache of all that mongodyno installs: `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
-/// `~/.cache/mongodyno`. It is made if need be, for its owner alone. It is refused where somebody
-/// else may put programs for us to run.
+/// The cache of everything that mongodyno installs: `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`,
+/// else `~/.cache/mongodyno`. It is created if it is missing, for its owner alone. It is refused if
+/// another user may put programs there that mongodyno would run.
 pub fn cache_dir() -> Result<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = folder("MDYN_HOME")
@@ -32,13 +32,13 @@ pub fn cache_dir() -> Result<PathBuf> {
                 "set MDYN_HOME to a folder that only you may write to",
             )
         })?;
-    // Children work in other folders.
+    // Absolute, because children work in other folders.
     let path = std::path::absolute(&path).map_err(|error| Error::file("find", &path, &error))?;
     trusted(&path)?;
     Ok(path)
 }
 
-/// Folder for files of this invocation: the cache, or a temporary one where the cache is read-only.
+/// Folder for files of this invocation: the cache, or a temporary one if the cache is read-only.
 pub fn work_dir() -> Result<PathBuf> {
     let cache = cache_dir()?;
     if access(&cache, AccessFlags::W_OK).is_ok() {
@@ -50,7 +50,7 @@ pub fn work_dir() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Refuses a folder for results that is there and not empty, or no folder.
+/// Refuses a folder for results that exists and is not empty, or is no folder.
 pub fn new_or_empty(folder: &Path) -> Result<()> {
     let what = match folder.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) => "is not empty",
@@ -63,8 +63,8 @@ pub fn new_or_empty(folder: &Path) -> Result<()> {
     ))
 }
 
-/// Opens a file that the command line names, or a workload: an ordinary one, or a pipe that the
-/// shell hands over (`<(…)`). Another pipe may wait for ever, and a device has no end.
+/// Opens a file that the command line or a workload names: an ordinary one, or a pipe that the
+/// shell passes (`<(…)`). Another pipe may wait for ever, and a device has no end.
 pub fn open_input(path: &Path) -> io::Result<File> {
     let handed = ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|it| path.starts_with(it));
     let mut options = File::options();
@@ -79,7 +79,7 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, "it is no ordinary file"))
 }
 
-/// Reads such a file of text; refuses one of more than `most` bytes.
+/// Reads the text of such a file; refuses one of more than `most` bytes.
 pub fn read_input(path: &Path, most: u64) -> io::Result<String> {
     let mut text = String::new();
     let read = open_input(path)?.take(most + 1).read_to_string(&mut text)?;
@@ -89,14 +89,14 @@ pub fn read_input(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Makes a folder of the cache, and those above it, that nobody else may write to, whatever the
+/// Creates a folder of the cache, and those above it, that no other user may write to, whatever the
 /// umask allows.
 pub fn own_folder(path: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o755).create(path);
     made.map_err(|error| Error::file("create the folder", path, &error))
 }
 
-/// Makes a folder for programs that we run, or checks that nobody else may write to it.
+/// Creates a folder for programs that mongodyno runs, or checks that no other user may write to it.
 fn trusted(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
         let mut error = Error::file("create the cache", path, &error);
@@ -121,14 +121,15 @@ fn trusted(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Free bytes on the disk of a path that need not be there yet; None where nobody says.
+/// Free bytes on the disk of a path that need not exist yet; None if they are unknown.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = std::path::absolute(path).ok()?;
     let stat = statvfs(path.ancestors().find(|it| it.exists())?).ok()?;
     Some(stat.blocks_available() * stat.fragment_size())
 }
 
-/// So full that a file of samples may not fit, or mongod's log lacks its reason.
+/// Whether a disk is so full that a file of samples may not fit, or that mongod's log lacks its
+/// reason.
 pub fn is_full(path: &Path) -> bool {
     free_bytes(path).is_some_and(|free| free < FULL_BYTES)
 }

@@ -1,5 +1,5 @@
-//! Lines for people, on stderr. A closed stderr is no error. `eprintln!` panics there: that once
-//! ended runs in the middle and left their databases behind.
+//! Lines for people, on stderr. A closed stderr is no error. `eprintln!` panics then, which once
+//! ended runs in the middle and left their databases on the server.
 
 use std::io::Write as _;
 

@@ -1,18 +1,18 @@
 //! Secrets of this invocation, and texts without them.
 //!
 //! Everything that is written passes [`mask_text`]: records, logs of adapters and installers,
-//! errors. Whoever reads a connection string tells it to [`keep`].
+//! errors. Code that reads a connection string passes it to [`keep`].
 
 use std::sync::RwLock;
 
 use percent_encoding::percent_decode_str;
 
 /// Whole connection strings, each with its masked form, and the secrets in them.
-static KNOWN: RwLock<Known> = RwLock::new((Vec::new(), Vec::new()));
-type Known = (Vec<(String, String)>, Vec<Secret>);
+static KNOWN: RwLock<KnownSecrets> = RwLock::new((Vec::new(), Vec::new()));
+type KnownSecrets = (Vec<(String, String)>, Vec<Secret>);
 
-/// From now on [`mask_text`] hides `text` and the secrets in it. `read` answers the masked form of
-/// the text, and those secrets.
+/// Makes [`mask_text`] hide `text` and the secrets in it from now on. `read` returns the masked
+/// form of the text, and those secrets.
 pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
     if KNOWN.read().expect("no panic while holding it").0.iter().any(|(it, _)| it == text) {
         return;
@@ -26,7 +26,7 @@ pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
 }
 
 /// Flags whose value is a driver, `adapter:package@version`. It looks like `user:password@host`,
-/// and is none.
+/// but is no secret.
 const DRIVER_FLAGS: [&str; 4] = ["-d", "--driver", "--consumer", "--versions"];
 
 /// Whether a word of a command line is a driver, by itself and the word before.
@@ -35,8 +35,8 @@ pub fn is_driver(before: &str, word: &str) -> bool {
     DRIVER_FLAGS.contains(&before) || (name != word && DRIVER_FLAGS.contains(&name))
 }
 
-/// From now on [`mask_text`] hides user and password of every `user:password@host` in a text: hosts
-/// have them with a scheme or without.
+/// Makes [`mask_text`] hide user and password of every `user:password@host` in a text from now on,
+/// with a scheme or without.
 pub fn keep_hosts(text: &str) {
     let mut before = "";
     for word in text.split(|it: char| it.is_whitespace() || "\"'[]{},".contains(it)) {
@@ -74,8 +74,8 @@ pub fn mask_text(text: &str) -> String {
     mask_urls(&masked)
 }
 
-/// [`mask_text`] for texts of a request that may name a host: a number stays what it is, whatever
-/// the password.
+/// [`mask_text`] for texts of a request that may name a host: a number remains, whatever the
+/// password is.
 pub fn mask_hosts<'a>(texts: impl IntoIterator<Item = &'a mut String>) {
     for text in texts.into_iter().filter(|text| text.contains('@')) {
         *text = mask_text(text);
@@ -101,7 +101,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// None for one or two letters: masking these everywhere would garble the text and hide
+    /// Returns None for one or two letters: masking these everywhere would garble the text and hide
     /// nothing.
     pub fn new(text: &str, is_word: bool) -> Option<Self> {
         let letters: Vec<_> = text.chars().map(spellings).collect();
@@ -151,7 +151,7 @@ fn spellings(letter: char) -> Vec<String> {
     spellings
 }
 
-/// `https://user:password@mirror` -> `https://***@mirror`, wherever it stands.
+/// `https://user:password@mirror` -> `https://***@mirror`, anywhere in a text.
 fn mask_urls(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;

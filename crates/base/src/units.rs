@@ -1,7 +1,7 @@
 //! Quantities as people write them on the command line and in workloads: `200us`, `64MiB`,
 //! `100mbit`.
 //!
-//! A unit is required but for 0: a bare `100` is milliseconds to one and seconds to the next.
+//! A unit is required except for 0: a bare `100` could be milliseconds or seconds.
 
 use std::time::Duration;
 

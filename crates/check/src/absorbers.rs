@@ -1,5 +1,5 @@
-//! The absorbers of a conversation, spoken to without a driver: what a driver's own connections and
-//! retries do would be held against the adapter.
+//! The absorbers of a conversation, used without a driver: a driver's own connections and retries
+//! would be blamed on the adapter.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -10,26 +10,27 @@ use std::time::Duration;
 use bson::{Bson, Document, doc};
 
 use measure::server_access::Reached;
-use server::{Server, StartOptions};
+use server::{ServerHandle, StartOptions};
 
 const DATABASE: &str = "vectors";
 const TIMEOUT: Duration = Duration::from_secs(10);
 const OP_MSG: i32 = 2013;
-/// More documents than any vector has.
+/// Size of a batch: more documents than any vector has.
 const BATCH: i32 = 100_000;
-/// An absorber's cursors are a row that can be foretold (`engine/cursor.rs`); so many are tried.
+/// Number of cursor ids that are tried: an absorber's ids are a predictable sequence
+/// (`engine/cursor.rs`).
 const CURSORS: u64 = 2_000;
 
-pub struct Absorber {
-    server: Server,
+pub struct VectorAbsorber {
+    server: ServerHandle,
     pub host: String,
     stream: TcpStream,
     /// Connections before the adapter's.
     created: i64,
 }
 
-impl Absorber {
-    /// Starts one, with options of `mongodyno absorber`.
+impl VectorAbsorber {
+    /// Starts an absorber, with options of `mongodyno absorber`.
     pub async fn start(options: &BTreeMap<String, String>, log: &Path) -> Result<Self, String> {
         let text = |error: base::error::Error| error.to_string();
         let flag =
@@ -53,7 +54,7 @@ impl Absorber {
     /// Connections of the adapter so far.
     pub fn connections(&mut self) -> Result<i64, String> {
         let status = self.ask("admin", doc! { "serverStatus": 1 })?;
-        let connections = status.get_document("connections").map_err(|it| it.to_string())?;
+        let connections = status.get_document("connections").map_err(|error| error.to_string())?;
         let created = match connections.get("totalCreated") {
             Some(Bson::Int32(count)) => i64::from(*count),
             Some(Bson::Int64(count)) => *count,
@@ -81,8 +82,8 @@ impl Absorber {
 
     pub fn documents(&mut self, collection: &str) -> Result<Vec<Document>, String> {
         let answer = self.ask(DATABASE, doc! { "find": collection, "batchSize": BATCH })?;
-        let cursor = answer.get_document("cursor").map_err(|it| it.to_string())?;
-        let batch = cursor.get_array("firstBatch").map_err(|it| it.to_string())?;
+        let cursor = answer.get_document("cursor").map_err(|error| error.to_string())?;
+        let batch = cursor.get_array("firstBatch").map_err(|error| error.to_string())?;
         Ok(batch.iter().filter_map(Bson::as_document).cloned().collect())
     }
 

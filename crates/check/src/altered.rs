@@ -2,9 +2,9 @@
 
 use bson::{Bson, Document};
 
-use adapter::messages::Alters;
+use adapter::protocol::Alters;
 
-/// The document as a driver sends it that declares these words.
+/// The document as a driver sends it that declares these alterations.
 pub fn altered(document: Document, alters: &[Alters]) -> Document {
     document.into_iter().map(|(name, value)| (name, value_of(value, alters))).collect()
 }
@@ -30,7 +30,7 @@ fn value_of(value: Bson, alters: &[Alters]) -> Bson {
     }
 }
 
-/// Bytes to compare documents by: without the order of fields, where a driver has none.
+/// Bytes to compare documents by: without the order of fields, if a driver does not keep it.
 pub fn comparable(document: &Document, alters: &[Alters]) -> Vec<u8> {
     let document =
         if alters.contains(&Alters::FieldOrder) { sorted(document) } else { document.clone() };

@@ -7,7 +7,7 @@ pub struct Bench<'a> {
     /// URI with credentials and options.
     pub uri: &'a str,
     pub database: String,
-    /// Whether the server is ours alone.
+    /// Whether no one else uses the server.
     pub exclusive: bool,
     /// Whether it is an absorber, which cannot list its cursors.
     pub absorber: bool,

@@ -10,16 +10,16 @@ use record::samples::Sample;
 
 /// A message as the core has inserted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
-    /// Its stamps (SPEC section 8).
+pub struct SentMessage {
+    /// Stamp of the producer (SPEC section 8).
     pub producer: u16,
     pub sequence: u32,
-    /// Read before it was inserted.
+    /// Clock reading before it was inserted.
     pub made_ns: u64,
 }
 
 /// Whether every message was read once, in order, and recorded as the contract says.
-pub fn judge(sent: &[Sent], samples: &[Sample]) -> Result<(), String> {
+pub fn judge(sent: &[SentMessage], samples: &[Sample]) -> Result<(), String> {
     let mut left: BTreeMap<(u16, u32), u64> = BTreeMap::new();
     for message in sent {
         *left.entry((message.producer, message.sequence)).or_default() += 1;
@@ -75,9 +75,9 @@ pub fn numbered(
         }
     }
     for document in found {
-        let producer = document.get_i32("producer").map_err(|it| it.to_string())?;
+        let producer = document.get_i32("producer").map_err(|error| error.to_string())?;
         // A driver may store a number that fits as int32: `alters` says so, and is tried elsewhere.
-        let sequence = match document.get("sequence").map_err(|it| it.to_string())? {
+        let sequence = match document.get("sequence").map_err(|error| error.to_string())? {
             Some(RawBsonRef::Int32(number)) => number.into(),
             Some(RawBsonRef::Int64(number)) => number,
             other => return Err(format!("a document's sequence is {other:?}")),
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
     use bson::rawdoc;
 
-    fn sent() -> Vec<Sent> {
-        let message = |at: u32| Sent {
+    fn sent() -> Vec<SentMessage> {
+        let message = |at: u32| SentMessage {
             producer: 3 + (at % 2) as u16,
             sequence: 70_000 + at,
             made_ns: 1_000 + u64::from(at),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn read() -> Vec<Sample> {
-        let sample = |(at, message): (usize, Sent)| Sample {
+        let sample = |(at, message): (usize, SentMessage)| Sample {
             intended_ns: message.made_ns,
             start_ns: 5_000 + at as u64,
             service_ns: 0,

@@ -1,5 +1,5 @@
-//! A consumer on a real server (SPEC section 9), whose cursors are killed by its own command. All
-//! else is in the vectors.
+//! A consumer on a real server (SPEC section 9), whose cursors are killed by the server's command.
+//! The vectors test everything else.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use bson::oid::ObjectId;
 use bson::{Document, RawDocumentBuf, doc};
 
 use crate::bench::Bench;
-use crate::consumed::{Sent, judge};
-use crate::{ANSWER_TIMEOUT, Checked, ask, equal, sampled, start};
+use crate::consumed::{SentMessage, judge};
+use crate::{ANSWER_TIMEOUT, CheckResult, ask, equal, sampled, start};
+use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
-use adapter::messages::{
-    Answer, Consumer, ConsumerPrepare, Deal, Ended, Prepare, Request, TurnDone,
+use adapter::protocol::{
+    AdapterAnswer, AdapterRequest, Consumer, ConsumerPrepare, Deal, PhaseEnd, Prepare, TurnDone,
 };
-use adapter::process::AdapterProcess;
 use measure::admin::Admin;
 use measure::arm::client_target;
 use workload::plan::{Capped, Collection};
@@ -29,24 +29,28 @@ const LATE: Duration = Duration::from_secs(5);
 /// Time for a consumer to read, before something happens to its cursor.
 const READ: Duration = Duration::from_millis(150);
 const ERRORS_CONSECUTIVE_MAX: u32 = 4;
-/// Messages whose cost is measured, behind as many that let the runtime compile.
+/// Messages whose cost is measured, after as many that let the runtime compile.
 const MEASURED: u64 = 20_000;
-/// Without a message, until a turn ends before its messages have all been sent.
+/// Time without a message after which a turn ends early.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// One line where the adapter reads no messages.
-pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
+/// Checks the consumer; returns one line if the adapter has none.
+pub async fn check(
+    environment: &Environment,
+    bench: &Bench<'_>,
+    admin: &Admin,
+) -> Vec<CheckResult> {
     let cost_ns = match start(environment, bench.folder.path(), bench.epoch).await {
         Ok(process) => process.hello.as_ref().and_then(|it| it.capabilities.consumer_ns),
-        Err(problem) => return vec![Checked::of("consumer", Err(problem))],
+        Err(problem) => return vec![CheckResult::of("consumer", Err(problem))],
     };
     let Some(declared_ns) = cost_ns else {
-        return vec![Checked::of("consumer: left out, it needs consumer_ns", Ok(()))];
+        return vec![CheckResult::of("consumer: left out, it needs consumer_ns", Ok(()))];
     };
     let lab = Lab { environment, bench, admin };
     let time = |ns: u64| format::time(ns as f64 / 1e3);
     let cost = match lab.cost_ns().await {
-        Ok(cost_ns) => Checked::of(
+        Ok(cost_ns) => CheckResult::of(
             format!(
                 "consumer: a message costs {} of CPU, consumer_ns says {}",
                 time(cost_ns),
@@ -54,15 +58,18 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
             ),
             Ok(()),
         ),
-        Err(problem) => Checked::of("consumer: CPU time of a message", Err(problem)),
+        Err(problem) => CheckResult::of("consumer: CPU time of a message", Err(problem)),
     };
     let killed = if bench.absorber {
         // The offline check kills one (`absorber/consumer-killed`).
-        Checked::of("consumer: cursors that are killed: left out, the absorber lists none", Ok(()))
+        CheckResult::of(
+            "consumer: cursors that are killed: left out, the absorber lists none",
+            Ok(()),
+        )
     } else {
-        Checked::of("consumer: cursors that are killed", lab.killed().await)
+        CheckResult::of("consumer: cursors that are killed", lab.killed().await)
     };
-    vec![cost, killed, Checked::of("consumer: stop signal in a turn", lab.stopped().await)]
+    vec![cost, killed, CheckResult::of("consumer: stop signal in a turn", lab.stopped().await)]
 }
 
 struct Lab<'a> {
@@ -72,7 +79,7 @@ struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// Twice its cursor dies. It delivers nothing twice, and nothing behind the marker.
+    /// Kills its cursor twice: it delivers nothing twice, and nothing after the marker.
     async fn killed(&self) -> Result<(), String> {
         const KILLS: u64 = 2;
         let mut case = self.case(1000, LONG).await?;
@@ -97,7 +104,7 @@ impl Lab<'_> {
             return Err(format!("`consumer.cursors` is {} after two kills", consumer.cursors));
         }
         case.judge()?;
-        case.process.close().await.map_err(|it| it.to_string())
+        case.process.close().await.map_err(|error| error.to_string())
     }
 
     async fn stopped(&self) -> Result<(), String> {
@@ -113,7 +120,7 @@ impl Lab<'_> {
         }
     }
 
-    /// CPU time, of all threads: on a busy machine it is longer, but not by the waiting.
+    /// CPU time of all threads: a busy machine makes it longer, but waiting does not count.
     async fn cost_ns(&self) -> Result<u64, String> {
         let mut case = self.case(2 * MEASURED, IDLE).await?;
         let mut before_ns = 0;
@@ -126,12 +133,12 @@ impl Lab<'_> {
         let cost_ns = case.process.cpu_ns().unwrap_or(0).saturating_sub(before_ns) / MEASURED;
         let ended = case.ended().await?;
         equal("`totals.documents`", &ended.totals.documents, &(2 * MEASURED))?;
-        case.process.close().await.map_err(|it| it.to_string())?;
+        case.process.close().await.map_err(|error| error.to_string())?;
         Ok(cost_ns)
     }
 
-    /// A capped collection with a sentinel, and a consumer that is in position behind it.
-    async fn case(&self, expected: u64, idle: Duration) -> Result<Case<'_>, String> {
+    /// Prepares a capped collection with a sentinel, and a consumer that is in position after it.
+    async fn case(&self, expected: u64, idle: Duration) -> Result<ConsumerCase<'_>, String> {
         let capped = Collection {
             name: COLLECTION.to_owned(),
             indexes: vec![],
@@ -144,18 +151,18 @@ impl Lab<'_> {
             document_bytes_mean: 0.0,
             document_bytes_max: 0,
         };
-        self.admin.create(COLLECTION, &capped).await.map_err(|it| it.to_string())?;
+        self.admin.create(COLLECTION, &capped).await.map_err(|error| error.to_string())?;
         let folder = self.bench.folder.path();
         let samples = folder.join("consumer.bin");
         let mut process = start(self.environment, folder, self.bench.epoch).await?;
         let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
-        let open = Request::Open {
+        let open = AdapterRequest::Open {
             clients: vec![client_target(self.bench.uri, kind)],
             deal: Deal::Worker,
             database: self.bench.database.clone(),
         };
         ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await?;
-        let mut case = Case { lab: self, process, samples, ids: 0, sent: vec![] };
+        let mut case = ConsumerCase { lab: self, process, samples, ids: 0, sent: vec![] };
         case.load(vec![doc! { "_id": ObjectId::from_bytes([0; 12]), "sentinel": true }]).await?;
         let prepare = ConsumerPrepare {
             samples: case.samples.to_string_lossy().into_owned(),
@@ -168,23 +175,23 @@ impl Lab<'_> {
                 change_stream: false,
             },
         };
-        let prepare = Request::Prepare(Box::new(Prepare::Consumer(prepare)));
+        let prepare = AdapterRequest::Prepare(Box::new(Prepare::Consumer(prepare)));
         ask(&mut case.process, &prepare, "ready", ANSWER_TIMEOUT).await?;
         Ok(case)
     }
 }
 
 /// One consumer, and its messages.
-struct Case<'a> {
+struct ConsumerCase<'a> {
     lab: &'a Lab<'a>,
     process: AdapterProcess,
     samples: PathBuf,
     ids: u32,
-    sent: Vec<Sent>,
+    sent: Vec<SentMessage>,
 }
 
-impl Case<'_> {
-    /// Ids in the order of insertion.
+impl ConsumerCase<'_> {
+    /// The next id; ids are in the order of insertion.
     fn id(&mut self) -> ObjectId {
         self.ids += 1;
         let mut bytes = [0; 12];
@@ -194,9 +201,9 @@ impl Case<'_> {
 
     async fn load(&self, documents: Vec<Document>) -> Result<(), String> {
         let documents: Result<Vec<_>, _> = documents.iter().map(RawDocumentBuf::try_from).collect();
-        let documents = documents.map_err(|it| it.to_string())?;
+        let documents = documents.map_err(|error| error.to_string())?;
         let loaded = self.lab.admin.load(COLLECTION, documents.into_iter()).await;
-        loaded.map_err(|it| it.to_string())
+        loaded.map_err(|error| error.to_string())
     }
 
     /// Inserts messages of two producers, in one batch.
@@ -204,7 +211,7 @@ impl Case<'_> {
         let mut documents = Vec::new();
         for _ in 0..count {
             let id = self.id();
-            let sent = Sent {
+            let sent = SentMessage {
                 producer: if self.ids.is_multiple_of(3) { 9 } else { 300 },
                 sequence: 70_000 + self.ids,
                 made_ns: self.lab.bench.epoch.now_ns(),
@@ -225,7 +232,7 @@ impl Case<'_> {
     async fn kill_cursor(&self) -> Result<(), String> {
         for _ in 0..LATE.as_millis() / 20 {
             let killed = self.lab.admin.kill_cursors(COLLECTION).await;
-            match killed.map_err(|it| it.to_string())? {
+            match killed.map_err(|error| error.to_string())? {
                 0 => tokio::time::sleep(Duration::from_millis(20)).await,
                 _ => return Ok(()),
             }
@@ -235,19 +242,19 @@ impl Case<'_> {
 
     async fn begin(&mut self) {
         let until_ns = self.lab.bench.epoch.now_ns() + LONG.as_nanos() as u64;
-        self.process.send(&Request::Turn { until_ns }).await;
+        self.process.send(&AdapterRequest::Turn { until_ns }).await;
     }
 
     async fn turn_done(&mut self) -> Result<TurnDone, String> {
-        match self.process.answer("turn", LONG + LATE).await.map_err(|it| it.to_string())? {
-            Answer::TurnDone(done) => Ok(done),
+        match self.process.answer("turn", LONG + LATE).await.map_err(|error| error.to_string())? {
+            AdapterAnswer::TurnDone(done) => Ok(done),
             other => Err(format!("it answered `turn` with `{}`", other.name())),
         }
     }
 
-    async fn ended(&mut self) -> Result<Ended, String> {
-        match ask(&mut self.process, &Request::End, "ended", ANSWER_TIMEOUT).await? {
-            Answer::Ended(ended) => Ok(ended),
+    async fn ended(&mut self) -> Result<PhaseEnd, String> {
+        match ask(&mut self.process, &AdapterRequest::End, "ended", ANSWER_TIMEOUT).await? {
+            AdapterAnswer::Ended(ended) => Ok(ended),
             _ => unreachable!("`ask` has looked at its name"),
         }
     }

@@ -9,29 +9,29 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::absorbers::Absorber;
+use crate::absorbers::VectorAbsorber;
 use crate::altered::{altered, comparable, document, unhex};
-use crate::sampled::{self, Turn, Wanted};
+use crate::sampled::{self, ExpectedSamples, TurnSpan};
 use crate::{ANSWER_TIMEOUT, equal};
+use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
-use adapter::memory::MemoryLimit;
-use adapter::messages::{Alters, Capabilities};
-use adapter::process::AdapterProcess;
+use adapter::memory_limit::MemoryLimit;
+use adapter::protocol::{Alters, Capabilities};
 use base::child::rss_bytes;
 use base::clock::Epoch;
 
-/// Until documents have arrived that nobody waited for.
+/// Longest wait for documents whose writes are not acknowledged.
 const ARRIVES: Duration = Duration::from_secs(5);
-/// Until the process has ended by itself.
+/// Longest wait until the process has ended by itself.
 const ENDS: Duration = Duration::from_secs(5);
 /// Characters of an answer that a failure quotes.
 const QUOTED_CHARACTERS: usize = 600;
 const BY_DEFAULT: &str = "writes acknowledged by default, or with w=1";
 
-/// One line; which of its kinds, its first field says.
+/// One line of a vector, whose first field says its kind.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct VectorLine {
     #[serde(rename = "note")]
     _note: Option<String>,
     needs: Option<Vec<String>>,
@@ -46,20 +46,20 @@ pub struct Line {
     raw: Option<String>,
     samples: Option<String>,
     expect: Option<Value>,
-    create: Option<Collection>,
-    insert: Option<Collection>,
-    documents: Option<Collection>,
-    kill_cursors: Option<Collection>,
-    drop: Option<Collection>,
+    create: Option<VectorCollection>,
+    insert: Option<VectorCollection>,
+    documents: Option<VectorCollection>,
+    kill_cursors: Option<VectorCollection>,
+    drop: Option<VectorCollection>,
     connections_max: Option<i64>,
-    memory: Option<Memory>,
+    memory: Option<MemoryGrowth>,
     wait_ms: Option<u64>,
 }
 
 /// A collection of an absorber.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Collection {
+struct VectorCollection {
     #[serde(rename = "collection")]
     name: String,
     /// Number of the absorber, from 1.
@@ -70,7 +70,7 @@ struct Collection {
     documents: Vec<String>,
     #[serde(default)]
     expect: Vec<String>,
-    /// A class orders its fields as its language does.
+    /// Whether fields may be in any order, because a class orders them as its language does.
     #[serde(default)]
     any_field_order: bool,
 }
@@ -81,35 +81,35 @@ fn first() -> usize {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Memory {
+struct MemoryGrowth {
     grown_mib_max: u64,
 }
 
 /// Result of a conversation.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum ReplayOutcome {
     Whole,
-    /// It needs what the adapter does not declare.
+    /// It needs capabilities that the adapter does not declare.
     LeftOut(String),
 }
 
-/// Holds a conversation with a fresh process, in a fresh folder, if the adapter declares all that
-/// it needs. Where it needs acknowledged writes, and those are not the driver's default, it is held
-/// again with `w=1`.
+/// Replays a conversation with a fresh process, in a fresh folder, if the adapter declares all that
+/// it needs. If it needs acknowledged writes, and these are not the driver's default, it is
+/// replayed again with `w=1`.
 ///
 /// # Errors
-/// The first line that does not hold.
+/// The first line that does not match.
 pub async fn hold(
     environment: &Environment,
     declared: &Capabilities,
     folder: &Path,
-    lines: Vec<Line>,
-) -> Result<Held, String> {
+    lines: Vec<VectorLine>,
+) -> Result<ReplayOutcome, String> {
     if let Some(missing) = lines.iter().find_map(|line| missing(declared, line)) {
-        return Ok(Held::LeftOut(missing));
+        return Ok(ReplayOutcome::LeftOut(missing));
     }
     let held = converse(environment, declared, folder, &lines, false).await?;
-    if held != Held::LeftOut(BY_DEFAULT.to_owned()) {
+    if held != ReplayOutcome::LeftOut(BY_DEFAULT.to_owned()) {
         return Ok(held);
     }
     converse(environment, declared, folder, &lines, true).await
@@ -119,17 +119,18 @@ async fn converse(
     environment: &Environment,
     declared: &Capabilities,
     folder: &Path,
-    lines: &[Line],
+    lines: &[VectorLine],
     asks_w: bool,
-) -> Result<Held, String> {
+) -> Result<ReplayOutcome, String> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let log = folder.join("adapter.log");
-    // A collector lets the heap grow to what the machine has: as users do, it is told less.
+    // A garbage collector lets the heap grow to what the machine has, so it gets a smaller limit,
+    // as users set it.
     let grown_mib = lines.iter().find_map(|line| Some(line.memory.as_ref()?.grown_mib_max));
     let told = grown_mib.map(|mib| Arc::new(MemoryLimit::told(mib << 20)));
     let process = AdapterProcess::spawn(environment, &log, told.as_ref());
-    let process = process.map_err(|it| it.to_string())?;
+    let process = process.map_err(|error| error.to_string())?;
     let mut held = Conversation {
         declared,
         folder: folder.to_owned(),
@@ -144,8 +145,8 @@ async fn converse(
         unacknowledged: false,
     };
     let mut result = held.lines(lines).await;
-    if result == Ok(Held::Whole) {
-        result = held.end().await.map(|()| Held::Whole);
+    if result == Ok(ReplayOutcome::Whole) {
+        result = held.end().await.map(|()| ReplayOutcome::Whole);
     }
     held.process.kill().await;
     for absorber in held.absorbers {
@@ -158,31 +159,31 @@ struct Conversation<'a> {
     declared: &'a Capabilities,
     folder: PathBuf,
     epoch: Epoch,
-    absorbers: Vec<Absorber>,
+    absorbers: Vec<VectorAbsorber>,
     process: AdapterProcess,
     /// The last message.
     sent: Value,
     /// Turns by sample file.
-    phases: BTreeMap<String, Vec<Turn>>,
+    phases: BTreeMap<String, Vec<TurnSpan>>,
     /// The sample file of the present phase.
     current: String,
-    /// At the last `ready`.
+    /// Resident memory at the last `ready`.
     rss_bytes: u64,
     /// Whether a connection string without `w` gets one.
     asks_w: bool,
-    /// The driver's own default, which no vector is for.
+    /// Whether writes are unacknowledged by the driver's default, for which there is no vector.
     unacknowledged: bool,
 }
 
 impl Conversation<'_> {
-    async fn lines(&mut self, lines: &[Line]) -> Result<Held, String> {
+    async fn lines(&mut self, lines: &[VectorLine]) -> Result<ReplayOutcome, String> {
         for (number, line) in lines.iter().enumerate() {
-            self.line(line).await.map_err(|it| format!("line {}: {it}", number + 1))?;
+            self.line(line).await.map_err(|error| format!("line {}: {error}", number + 1))?;
             if self.unacknowledged {
-                return Ok(Held::LeftOut(BY_DEFAULT.to_owned()));
+                return Ok(ReplayOutcome::LeftOut(BY_DEFAULT.to_owned()));
             }
         }
-        Ok(Held::Whole)
+        Ok(ReplayOutcome::Whole)
     }
 
     async fn end(&mut self) -> Result<(), String> {
@@ -194,16 +195,16 @@ impl Conversation<'_> {
         }
     }
 
-    async fn line(&mut self, line: &Line) -> Result<(), String> {
+    async fn line(&mut self, line: &VectorLine) -> Result<(), String> {
         if let Some(options) = &line.absorber {
             let log = self.folder.join(format!("absorber{}.log", self.absorbers.len()));
-            self.absorbers.push(Absorber::start(options, &log).await?);
+            self.absorbers.push(VectorAbsorber::start(options, &log).await?);
         } else if let Some(name) = &line.file {
             let bytes = unhex(&line.hex)?.repeat(line.repeat.unwrap_or(1));
-            fs::write(self.folder.join(name), bytes).map_err(|it| format!("{name}: {it}"))?;
+            fs::write(self.folder.join(name), bytes).map_err(|error| format!("{name}: {error}"))?;
         } else if let Some(message) = &line.send {
             let text = self.filled(&message.to_string());
-            self.sent = serde_json::from_str(&text).map_err(|it| format!("{text}: {it}"))?;
+            self.sent = serde_json::from_str(&text).map_err(|error| format!("{text}: {error}"))?;
             if self.asks_w {
                 ask_for_answers(&mut self.sent);
             }
@@ -235,7 +236,7 @@ impl Conversation<'_> {
             if made > most {
                 return Err(format!("{made} connections were made, at most {most}"));
             }
-        } else if let Some(Memory { grown_mib_max }) = &line.memory {
+        } else if let Some(MemoryGrowth { grown_mib_max }) = &line.memory {
             let now = rss_bytes(self.process.pid()).map_or(0, |(now, _)| now);
             let grown_mib = now.saturating_sub(self.rss_bytes) >> 20;
             if grown_mib > *grown_mib_max {
@@ -247,7 +248,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn absorber(&mut self, asked: &Collection) -> Result<&mut Absorber, String> {
+    fn absorber(&mut self, asked: &VectorCollection) -> Result<&mut VectorAbsorber, String> {
         let absorbers = self.absorbers.len();
         let place = asked.server.wrapping_sub(1);
         let wrong = || format!("absorber {} of {absorbers}", asked.server);
@@ -269,8 +270,8 @@ impl Conversation<'_> {
 
     async fn expect(&mut self, wanted: &Value) -> Result<(), String> {
         let answer = self.process.answer_line("the vector", ANSWER_TIMEOUT).await;
-        let answer = answer.map_err(|it| it.to_string())?;
-        let found: Value = serde_json::from_str(&answer).map_err(|it| it.to_string())?;
+        let answer = answer.map_err(|error| error.to_string())?;
+        let found: Value = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
         let quoted = || answer.chars().take(QUOTED_CHARACTERS).collect::<String>();
         self.unacknowledged = wanted["acknowledged"] == true
             && if self.asks_w {
@@ -281,7 +282,8 @@ impl Conversation<'_> {
         if self.unacknowledged {
             return Ok(());
         }
-        matches(wanted, &found, "").map_err(|it| format!("{it}; it answered {}", quoted()))?;
+        matches(wanted, &found, "")
+            .map_err(|error| format!("{error}; it answered {}", quoted()))?;
         match found["type"].as_str() {
             Some("ready") => {
                 let samples = self.sent["samples"].as_str().unwrap_or_default();
@@ -301,14 +303,15 @@ impl Conversation<'_> {
     }
 
     fn samples(&self, name: &str, wanted: Value) -> Result<(), String> {
-        let wanted: Wanted = serde_json::from_value(wanted).map_err(|it| it.to_string())?;
+        let wanted: ExpectedSamples =
+            serde_json::from_value(wanted).map_err(|error| error.to_string())?;
         let samples = sampled::read(&self.folder.join(name))?;
         let turns = self.phases.get(name).map_or(&[][..], Vec::as_slice);
         sampled::judge(&wanted, &samples, turns, self.epoch.now_ns())
     }
 
-    /// Waits until just these documents are there.
-    async fn documents(&mut self, asked: &Collection) -> Result<(), String> {
+    /// Waits until exactly these documents are in the collection.
+    async fn documents(&mut self, asked: &VectorCollection) -> Result<(), String> {
         let mut alters: Vec<Alters> = self.declared.alters.clone();
         alters.extend(asked.any_field_order.then_some(Alters::FieldOrder));
         let wanted = asked
@@ -329,7 +332,7 @@ impl Conversation<'_> {
             if self.epoch.now_ns() - began_ns > ARRIVES.as_nanos() as u64 {
                 equal("documents", &found.len(), &wanted.len())?;
                 let other = found.iter().find(|it| !wanted.contains(it));
-                let hex = other.map_or(String::new(), |it| base::words::hex(it));
+                let hex = other.map_or(String::new(), |it| base::strings::hex(it));
                 return Err(format!("a document arrived as {hex}"));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -337,8 +340,8 @@ impl Conversation<'_> {
     }
 }
 
-/// What a line needs and the adapter does not declare.
-fn missing(declared: &Capabilities, line: &Line) -> Option<String> {
+/// Capabilities that a line needs and the adapter does not declare.
+fn missing(declared: &Capabilities, line: &VectorLine) -> Option<String> {
     let Capabilities { operations, pacing, extras, shapes, .. } = declared;
     let known = |word: &str| {
         (word == "consumer" && declared.consumer_ns.is_some())
@@ -352,7 +355,7 @@ fn missing(declared: &Capabilities, line: &Line) -> Option<String> {
     (!missing.is_empty()).then(|| missing.join(", "))
 }
 
-/// Replaces `"{+50ms}"` by the time that is then.
+/// Replaces `"{+50ms}"` by the time 50 ms after `now_ns`.
 fn with_times(text: &str, now_ns: u64) -> String {
     let mut parts = text.split("\"{+");
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -370,8 +373,8 @@ fn with_times(text: &str, now_ns: u64) -> String {
     filled
 }
 
-/// Every field that is named must be there and equal; `"$any"` stands for any value but null,
-/// `{"$has": […]}` for an array with at least these.
+/// Checks that every named field exists and is equal; `"$any"` matches any value except null,
+/// `{"$has": […]}` an array with at least these elements.
 fn matches(wanted: &Value, found: &Value, place: &str) -> Result<(), String> {
     match (wanted, found) {
         (Value::String(any), Value::Null) if any == "$any" => Err(format!("{place} is null")),
@@ -411,7 +414,7 @@ fn has_w(client: &Value) -> bool {
     !client["options"]["w"].is_null()
 }
 
-/// Of `open`, where the vector itself says nothing about it.
+/// Asks for acknowledged writes in `open`, unless the vector sets `w` itself.
 fn ask_for_answers(message: &mut Value) {
     for client in message["clients"].as_array_mut().into_iter().flatten() {
         if !has_w(client) {

@@ -17,22 +17,22 @@ mod vectors;
 use std::path::Path;
 use std::time::Duration;
 
+use adapter::adapter_process::{AdapterProcess, Failure};
 use adapter::environment::Environment;
-use adapter::messages::{Answer, Request};
-use adapter::process::{AdapterProcess, Failure};
+use adapter::protocol::{AdapterAnswer, AdapterRequest};
 use base::clock::Epoch;
 
 /// Limit for any answer outside of turns.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     pub name: String,
-    /// None: the check holds.
+    /// Problem that was found; None if the check succeeded.
     pub problem: Option<String>,
 }
 
-impl Checked {
+impl CheckResult {
     pub fn of(name: impl Into<String>, result: Result<(), String>) -> Self {
         Self { name: name.into(), problem: result.err() }
     }
@@ -44,17 +44,17 @@ async fn start(
     epoch: &Epoch,
 ) -> Result<AdapterProcess, String> {
     let log = folder.join("adapter.log");
-    AdapterProcess::start(environment, &log, epoch).await.map_err(|it| it.to_string())
+    AdapterProcess::start(environment, &log, epoch).await.map_err(|error| error.to_string())
 }
 
-/// Asks and expects a certain answer.
+/// Sends a request and expects a certain answer.
 async fn ask(
     process: &mut AdapterProcess,
-    request: &Request,
+    request: &AdapterRequest,
     wanted: &str,
     timeout: Duration,
-) -> Result<Answer, String> {
-    let answer = process.request(request, timeout).await.map_err(|it| it.to_string())?;
+) -> Result<AdapterAnswer, String> {
+    let answer = process.request(request, timeout).await.map_err(|error| error.to_string())?;
     if answer.name() == wanted {
         return Ok(answer);
     }

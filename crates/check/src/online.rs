@@ -9,10 +9,10 @@ use bson::{Bson, Document, RawDocumentBuf};
 use crate::altered::{altered, comparable};
 use crate::bench::Bench;
 use crate::opening::{acknowledges, refused};
-use crate::{Checked, consumed, consumer, equal, sampled};
+use crate::{CheckResult, consumed, consumer, equal, sampled};
 use adapter::environment::Environment;
-use adapter::messages::{Alters, Ended};
 use adapter::patience::Patience;
+use adapter::protocol::{Alters, PhaseEnd};
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target};
 use measure::input_files::InputFiles;
@@ -21,7 +21,7 @@ use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::records::PhaseRun;
 use record::samples::Sample;
-use server::uri::with_options;
+use server::connection_string::with_options;
 use stats::gates::Gate;
 use workload::build::{Workload, build};
 use workload::operations::inserts;
@@ -41,9 +41,13 @@ const NUMBERED: &str = "numbered";
 const OUTCOME_WRONG: u8 = 1;
 const OUTCOME_ERROR: u8 = 2;
 
-/// All checks on a server, in a database that is claimed. Undeclared abilities are left out, and
-/// named.
-pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
+/// Runs all checks on a server, in a database that is claimed. Undeclared capabilities are left
+/// out, and named.
+pub async fn check(
+    environment: &Environment,
+    bench: &Bench<'_>,
+    admin: &Admin,
+) -> Vec<CheckResult> {
     let by_default = acknowledges(environment, bench, bench.uri).await;
     let asking = with_options(bench.uri, &BTreeMap::from([("w".to_owned(), "1".to_owned())]));
     let asks =
@@ -54,35 +58,35 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
     let unknown = BTreeMap::from([("mdynUnknown".to_owned(), "1".to_owned())]);
     let unknown = with_options(bench.uri, &unknown);
     let mut checked = vec![
-        Checked::of(
+        CheckResult::of(
             "open: a server that is not there is a `connect` error",
             refused(environment, bench, nobody, "connect").await,
         ),
-        Checked::of(
+        CheckResult::of(
             "open: an option without effect is an `unsupported` error",
             refused(environment, bench, &unknown, "unsupported").await,
         ),
     ];
-    let operations = Session::open(environment, bench, admin, OPERATIONS, "operations").await;
+    let operations = CheckSession::open(environment, bench, admin, OPERATIONS, "operations").await;
     match operations {
         Ok(mut session) => session.operations(&mut checked).await,
-        Err(problem) => checked.push(Checked::of("operations", Err(problem))),
+        Err(problem) => checked.push(CheckResult::of("operations", Err(problem))),
     }
-    let failures = Session::open(environment, bench, admin, FAILURES, "failures").await;
+    let failures = CheckSession::open(environment, bench, admin, FAILURES, "failures").await;
     match failures {
         Ok(mut session) => session.failures(&mut checked).await,
-        Err(problem) => checked.push(Checked::of("failures", Err(problem))),
+        Err(problem) => checked.push(CheckResult::of("failures", Err(problem))),
     }
     checked.extend(consumer::check(environment, bench, admin).await);
     if asks {
         let with_w = "writes have w=1: the driver's own default has no answers";
-        checked.push(Checked::of(with_w, Ok(())));
+        checked.push(CheckResult::of(with_w, Ok(())));
     }
     checked
 }
 
 /// One adapter process with one workload.
-struct Session<'a> {
+struct CheckSession<'a> {
     environment: &'a Environment,
     bench: &'a Bench<'a>,
     admin: &'a Admin,
@@ -91,7 +95,7 @@ struct Session<'a> {
     arm: LiveArm,
 }
 
-impl<'a> Session<'a> {
+impl<'a> CheckSession<'a> {
     async fn open(
         environment: &'a Environment,
         bench: &'a Bench<'a>,
@@ -101,8 +105,8 @@ impl<'a> Session<'a> {
     ) -> Result<Self, String> {
         let no_sets = BTreeMap::new();
         let path = Path::new(name).with_extension("yaml");
-        let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
-        let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
+        let loaded = parse(text, &path, &no_sets).map_err(|error| error.to_string())?;
+        let workload = build(&loaded, SEED).map_err(|error| error.to_string())?;
         let inputs = InputFiles::write(
             &workload.plan,
             &BTreeSet::from([None]),
@@ -110,13 +114,13 @@ impl<'a> Session<'a> {
             bench.folder,
             1.0,
         )
-        .map_err(|it| it.to_string())?;
+        .map_err(|error| error.to_string())?;
         for (number, collection) in workload.plan.collections.iter().enumerate() {
             let load = async {
                 admin.create(&collection.name, collection).await?;
                 admin.load(&collection.name, inputs.documents(&workload.plan, number)).await
             };
-            load.await.map_err(|it: base::error::Error| it.to_string())?;
+            load.await.map_err(|error: base::error::Error| error.to_string())?;
         }
         let mut session = Self {
             environment,
@@ -137,7 +141,7 @@ impl<'a> Session<'a> {
             return Err(failed.clone());
         }
         let part = self.arm.part.as_ref().ok_or("it takes no part")?;
-        self.inputs.fit(&part.plan).map_err(|it| it.to_string())
+        self.inputs.fit(&part.plan).map_err(|error| error.to_string())
     }
 
     /// The plan with the adapter's own processes.
@@ -145,21 +149,21 @@ impl<'a> Session<'a> {
         self.arm.part.as_ref().map_or(&self.workload.plan, |part| &part.plan)
     }
 
-    async fn operations(&mut self, checked: &mut Vec<Checked>) {
+    async fn operations(&mut self, checked: &mut Vec<CheckResult>) {
         for number in 0..self.workload.plan.phases.len() {
             let phase = self.plan().phases[number].clone();
             if let Some(missing) = self.missing(number) {
                 let name = format!("{}: left out, {missing}", phase.name);
-                checked.push(Checked::of(name, Ok(())));
+                checked.push(CheckResult::of(name, Ok(())));
                 continue;
             }
             let result = self.operation(number, &phase).await;
             if let Some(said) = &self.arm.refused {
                 // A driver's limit, such as no w:0, is no fault of its adapter.
-                checked.push(Checked::of(format!("{}: left out, {said}", phase.name), Ok(())));
+                checked.push(CheckResult::of(format!("{}: left out, {said}", phase.name), Ok(())));
                 continue;
             }
-            checked.push(Checked::of(phase.name.clone(), result));
+            checked.push(CheckResult::of(phase.name.clone(), result));
             if !self.arm.alive() {
                 return;
             }
@@ -235,7 +239,7 @@ impl<'a> Session<'a> {
     }
 
     /// Phases in which every operation fails, in a known way.
-    async fn failures(&mut self, checked: &mut Vec<Checked>) {
+    async fn failures(&mut self, checked: &mut Vec<CheckResult>) {
         const CASES: [(&str, u8, i64); 5] = [
             ("find_nothing", OUTCOME_WRONG, 0),
             ("update_nothing", OUTCOME_WRONG, 0),
@@ -244,16 +248,17 @@ impl<'a> Session<'a> {
             ("no_such_operator", OUTCOME_ERROR, 2),
         ];
         let (_, missing) = self.inputs.collection(&self.workload.plan, "missing");
-        let emptied = self.admin.create("missing", missing).await.map_err(|it| it.to_string());
-        checked.push(Checked::of("emptied a collection behind the adapter's back", emptied));
+        let emptied =
+            self.admin.create("missing", missing).await.map_err(|error| error.to_string());
+        checked.push(CheckResult::of("emptied a collection behind the adapter's back", emptied));
         for (number, (name, outcome, code)) in CASES.iter().enumerate() {
             if let Some(missing) = self.missing(number) {
                 let name = format!("{name}: left out, {missing}");
-                checked.push(Checked::of(name, Ok(())));
+                checked.push(CheckResult::of(name, Ok(())));
                 continue;
             }
             let result = self.failure(number, *outcome, *code).await;
-            checked.push(Checked::of(format!("{name} is reported"), result));
+            checked.push(CheckResult::of(format!("{name} is reported"), result));
         }
         self.arm.close().await;
     }
@@ -292,7 +297,7 @@ impl<'a> Session<'a> {
         Ok(all)
     }
 
-    async fn phase(&mut self, number: usize) -> Result<(PhaseRun, Ended), String> {
+    async fn phase(&mut self, number: usize) -> Result<(PhaseRun, PhaseEnd), String> {
         let text = |it: base::error::Error| it.to_string();
         let plan = &self.plan().clone();
         let which = Which { round: 1, arm: 0, phase: number, warmup: false };
@@ -315,7 +320,7 @@ impl<'a> Session<'a> {
         let phase = &plan.phases[number];
         let mut after = self.admin.counters(false).await.map_err(text)?;
         while unacknowledged(phase) {
-            // Until nothing arrives any more: a busy machine takes its time.
+            // Waits until nothing arrives any more, which takes longer on a busy machine.
             tokio::time::sleep(Duration::from_millis(300)).await;
             let earlier =
                 std::mem::replace(&mut after, self.admin.counters(false).await.map_err(text)?);
@@ -354,7 +359,7 @@ fn unacknowledged(phase: &Phase) -> bool {
     concern.is_some_and(|concern| concern["w"] == 0)
 }
 
-/// Counts, receipt, answers.
+/// Checks counts, receipt and answers.
 fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     let samples: u64 = run.by_operation.iter().map(|it| it.count).sum();
     if let Limit::Operations { count, .. } = phase.limit {
@@ -385,7 +390,8 @@ fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     }
 }
 
-/// Every inserted document, byte for byte as the core makes it, but for what the driver alters.
+/// Checks every inserted document, byte for byte as the core makes it, except for what the driver
+/// alters.
 fn inserted(
     workload: &Workload,
     plan: &Plan,
@@ -413,12 +419,12 @@ fn inserted(
     let mut expected = Vec::new();
     for keyed in (before.len()..after.len()).map(|it| after.nth(it)) {
         let document = inserted_document(plan, number, collection, pool, keyed.key);
-        let document = document.map_err(|it| it.to_string())?;
+        let document = document.map_err(|error| error.to_string())?;
         expected.push(comparable(&altered(document, alters), alters));
     }
     let mut there = Vec::new();
     for document in found {
-        let document = Document::try_from(&**document).map_err(|it| it.to_string())?;
+        let document = Document::try_from(&**document).map_err(|error| error.to_string())?;
         there.push(comparable(&document, alters));
     }
     expected.sort_unstable();
@@ -429,8 +435,8 @@ fn inserted(
             let other = there.iter().find(|it| expected.binary_search(it).is_err());
             Err(format!(
                 "a document arrived as {}, expected {}",
-                other.map_or(String::new(), |it| base::words::hex(it)),
-                base::words::hex(missing)
+                other.map_or(String::new(), |it| base::strings::hex(it)),
+                base::strings::hex(missing)
             ))
         }
     }

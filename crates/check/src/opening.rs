@@ -1,13 +1,13 @@
-//! `open` of a connection string: whether its writes have answers, and what it refuses.
+//! `open` of a connection string: whether writes are acknowledged, and what it refuses.
 
 use crate::bench::Bench;
 use crate::{ANSWER_TIMEOUT, ask, start};
+use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
-use adapter::messages::{Answer, Deal, Request};
-use adapter::process::AdapterProcess;
+use adapter::protocol::{AdapterAnswer, AdapterRequest, Deal};
 use measure::arm::client_target;
 
-/// Whether its driver waits for answers of writes.
+/// Whether its driver waits for acknowledgements of writes.
 pub async fn acknowledges(
     environment: &Environment,
     bench: &Bench<'_>,
@@ -15,18 +15,18 @@ pub async fn acknowledges(
 ) -> Result<bool, String> {
     let (mut process, open) = opening(environment, bench, uri).await?;
     let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await?;
-    process.close().await.map_err(|it| it.to_string())?;
-    Ok(matches!(answer, Answer::Opened(opened) if opened.acknowledged))
+    process.close().await.map_err(|error| error.to_string())?;
+    Ok(matches!(answer, AdapterAnswer::Opened(opened) if opened.acknowledged))
 }
 
 async fn opening(
     environment: &Environment,
     bench: &Bench<'_>,
     uri: &str,
-) -> Result<(AdapterProcess, Request), String> {
+) -> Result<(AdapterProcess, AdapterRequest), String> {
     let process = start(environment, bench.folder.path(), bench.epoch).await?;
     let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
-    let open = Request::Open {
+    let open = AdapterRequest::Open {
         clients: vec![client_target(uri, kind)],
         deal: Deal::Worker,
         database: bench.database.clone(),
@@ -34,7 +34,7 @@ async fn opening(
     Ok((process, open))
 }
 
-/// Whether `open` of a connection string is answered by an error of this code.
+/// Checks that `open` of a connection string ends in an error of this code.
 pub async fn refused(
     environment: &Environment,
     bench: &Bench<'_>,
@@ -47,5 +47,5 @@ pub async fn refused(
     if !problem.contains(&format!("({code})")) {
         return Err(problem);
     }
-    process.close().await.map_err(|it| it.to_string())
+    process.close().await.map_err(|error| error.to_string())
 }

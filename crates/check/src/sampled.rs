@@ -10,23 +10,23 @@ use serde::Deserialize;
 use crate::equal;
 use record::samples::{Sample, Samples};
 
-/// Far more than any check asks for.
+/// Maximum number of samples: far more than any check asks for.
 const SAMPLES_MAX: usize = 1 << 22;
 
 /// The samples of a file, which an adapter may have made as large as it likes.
 pub fn read(path: &Path) -> Result<Vec<Sample>, String> {
-    let samples = Samples::open(path).map_err(|it| it.to_string())?;
+    let samples = Samples::open(path).map_err(|error| error.to_string())?;
     let count = samples.size_hint().0;
     if count > SAMPLES_MAX {
         return Err(format!("{count} samples: no check asks for more than {SAMPLES_MAX}"));
     }
-    samples.take(SAMPLES_MAX).collect::<base::error::Result<_>>().map_err(|it| it.to_string())
+    samples.take(SAMPLES_MAX).collect::<base::error::Result<_>>().map_err(|error| error.to_string())
 }
 
 /// `expect` of a line with `samples`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Wanted {
+pub struct ExpectedSamples {
     count: Option<u64>,
     count_min: Option<u64>,
     by_worker: Option<BTreeMap<u16, u64>>,
@@ -76,13 +76,13 @@ enum IntendedWord {
 }
 
 /// A turn of the phase: `began_ns` and `until_ns`.
-pub type Turn = (u64, u64);
+pub type TurnSpan = (u64, u64);
 
-/// Compares the samples of a file, in its order, with what must stand there.
+/// Compares the samples of a file, in its order, with what must be there.
 pub fn judge(
-    wanted: &Wanted,
+    wanted: &ExpectedSamples,
     samples: &[Sample],
-    turns: &[Turn],
+    turns: &[TurnSpan],
     now_ns: u64,
 ) -> Result<(), String> {
     let began_ns = turns.first().map_or(0, |turn| turn.0);
@@ -116,13 +116,13 @@ fn tally<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, u64> {
     counts
 }
 
-/// Compares where something is wanted.
+/// Compares values if one is expected.
 fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: Option<&T>) -> Result<(), String> {
     wanted.map_or(Ok(()), |wanted| equal(what, found, wanted))
 }
 
 fn counted(
-    wanted: &Wanted,
+    wanted: &ExpectedSamples,
     samples: &[Sample],
     workers: &BTreeMap<u16, Vec<Sample>>,
 ) -> Result<(), String> {
@@ -149,7 +149,7 @@ fn counted(
 }
 
 fn numbered(
-    wanted: &Wanted,
+    wanted: &ExpectedSamples,
     samples: &[Sample],
     workers: &BTreeMap<u16, Vec<Sample>>,
 ) -> Result<(), String> {
@@ -177,7 +177,7 @@ fn numbered(
     }
 }
 
-fn intended(wanted: &Wanted, samples: &[Sample], began_ns: u64) -> Result<(), String> {
+fn intended(wanted: &ExpectedSamples, samples: &[Sample], began_ns: u64) -> Result<(), String> {
     match &wanted.intended {
         None => {}
         Some(Intended::Word(word)) => {
@@ -202,10 +202,10 @@ fn intended(wanted: &Wanted, samples: &[Sample], began_ns: u64) -> Result<(), St
 }
 
 fn timed(
-    wanted: &Wanted,
+    wanted: &ExpectedSamples,
     samples: &[Sample],
     workers: &BTreeMap<u16, Vec<Sample>>,
-    turns: &[Turn],
+    turns: &[TurnSpan],
 ) -> Result<(), String> {
     for sample in samples {
         let least = wanted.service_ns_min.is_none_or(|least| sample.service_ns >= least);
@@ -241,7 +241,7 @@ fn timed(
     Ok(())
 }
 
-/// Most operations at once. One that begins when another ends is not at once with it.
+/// Most operations in flight at once. One that begins when another ends does not overlap with it.
 fn peak(samples: &[Sample]) -> usize {
     let begins = samples.iter().map(|it| (it.start_ns, 1));
     let mut changes: Vec<(u64, i64)> =
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    const TURNS: [Turn; 2] = [(100, 150), (300, u64::MAX)];
+    const TURNS: [TurnSpan; 2] = [(100, 150), (300, u64::MAX)];
 
     fn right() -> Vec<Sample> {
         let sample = |worker, index, start_ns| Sample {

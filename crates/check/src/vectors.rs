@@ -1,5 +1,5 @@
-//! Replays `protocol/vectors/`: conversations, each with a process of its own, and documents, all
-//! with one.
+//! Replays `protocol/vectors/`: conversations, each with its own process, and documents, all with
+//! one process.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use rust_embed::RustEmbed;
 use serde::Deserialize;
 
 use crate::altered::{altered, comparable, document};
-use crate::conversation::{Held, Line, hold};
-use crate::{ANSWER_TIMEOUT, Checked, ask, start};
+use crate::conversation::{ReplayOutcome, VectorLine, hold};
+use crate::{ANSWER_TIMEOUT, CheckResult, ask, start};
 use adapter::environment::Environment;
-use adapter::messages::{Alters, Answer, Capabilities, Request};
+use adapter::protocol::{AdapterAnswer, AdapterRequest, Alters, Capabilities};
 use base::clock::Epoch;
 use workload::plan::Stamp;
 use workload::stamp::Input;
@@ -43,7 +43,9 @@ fn lines<T: for<'a> Deserialize<'a>>(path: &str) -> Result<Vec<T>, String> {
     let file = Vectors::get(path).expect("listed by the embedding");
     let text = String::from_utf8_lossy(&file.data).into_owned();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.map(|line| serde_json::from_str(line).map_err(|it| format!("{path}: {it}"))).collect()
+    lines
+        .map(|line| serde_json::from_str(line).map_err(|error| format!("{path}: {error}")))
+        .collect()
 }
 
 fn cases(path: &str) -> Result<Vec<DocumentCase>, String> {
@@ -54,10 +56,10 @@ fn cases(path: &str) -> Result<Vec<DocumentCase>, String> {
     Ok(lines(path)?.into_iter().filter_map(case).collect())
 }
 
-pub async fn replay(environment: &Environment, folder: &Path, epoch: &Epoch) -> Vec<Checked> {
+pub async fn replay(environment: &Environment, folder: &Path, epoch: &Epoch) -> Vec<CheckResult> {
     let declared = match declared(environment, folder, epoch).await {
         Ok(declared) => declared,
-        Err(problem) => return vec![Checked::of("hello", Err(problem))],
+        Err(problem) => return vec![CheckResult::of("hello", Err(problem))],
     };
     let mut checked = Vec::new();
     let mut paths: Vec<_> = Vectors::iter().filter(|path| path.ends_with(".jsonl")).collect();
@@ -66,14 +68,14 @@ pub async fn replay(environment: &Environment, folder: &Path, epoch: &Epoch) -> 
         let name = path.trim_end_matches(".jsonl");
         checked.push(if path.starts_with("documents/") {
             let result = documents(environment, folder, epoch, &declared.alters, &path).await;
-            Checked::of(name, result)
+            CheckResult::of(name, result)
         } else {
             match conversation(environment, &declared, folder, &path).await {
-                Ok(Held::Whole) => Checked::of(name, Ok(())),
-                Ok(Held::LeftOut(missing)) => {
-                    Checked::of(format!("{name}: left out, it needs {missing}"), Ok(()))
+                Ok(ReplayOutcome::Whole) => CheckResult::of(name, Ok(())),
+                Ok(ReplayOutcome::LeftOut(missing)) => {
+                    CheckResult::of(format!("{name}: left out, it needs {missing}"), Ok(()))
                 }
-                Err(problem) => Checked::of(name, Err(problem)),
+                Err(problem) => CheckResult::of(name, Err(problem)),
             }
         });
     }
@@ -87,7 +89,7 @@ async fn declared(
 ) -> Result<Capabilities, String> {
     let process = start(environment, folder, epoch).await?;
     let declared = process.hello.as_ref().map(|it| it.capabilities.clone());
-    process.close().await.map_err(|it| it.to_string())?;
+    process.close().await.map_err(|error| error.to_string())?;
     declared.ok_or_else(|| "no hello".to_owned())
 }
 
@@ -96,8 +98,8 @@ async fn conversation(
     declared: &Capabilities,
     folder: &Path,
     path: &str,
-) -> Result<Held, String> {
-    let lines: Vec<Line> = lines(path)?;
+) -> Result<ReplayOutcome, String> {
+    let lines: Vec<VectorLine> = lines(path)?;
     Box::pin(hold(environment, declared, &folder.join("vector"), lines)).await
 }
 
@@ -113,20 +115,23 @@ async fn documents(
     for case in cases(path)? {
         let wrong = |it: String| format!("{}: {it}", case.name);
         let expected = altered(document(&case.bson)?, alters);
-        let request =
-            Request::Render { template: case.template, stamps: case.stamps, input: case.input };
+        let request = AdapterRequest::Render {
+            template: case.template,
+            stamps: case.stamps,
+            input: case.input,
+        };
         let answer = ask(&mut process, &request, "rendered", ANSWER_TIMEOUT).await;
-        let Answer::Rendered { bson } = answer.map_err(wrong)? else {
+        let AdapterAnswer::Rendered { bson } = answer.map_err(wrong)? else {
             unreachable!("`ask` has looked at its name")
         };
         let found = document(&bson).map_err(wrong)?;
         if comparable(&found, alters) != comparable(&expected, alters) {
-            let expected = base::words::hex(&comparable(&expected, &[]));
+            let expected = base::strings::hex(&comparable(&expected, &[]));
             return Err(wrong(format!("encoded as {bson}, expected {expected}")));
         }
         in_order &= found.keys().eq(expected.keys());
     }
-    process.close().await.map_err(|it| it.to_string())?;
+    process.close().await.map_err(|error| error.to_string())?;
     if in_order && path.ends_with("alters.jsonl") && alters.contains(&Alters::FieldOrder) {
         return Err("`alters` names field_order, and all fields kept theirs".to_owned());
     }
@@ -142,7 +147,7 @@ mod tests {
         let mut conversations = 0;
         for path in Vectors::iter().filter(|path| path.ends_with(".jsonl")) {
             if !path.starts_with("documents/") {
-                let lines = lines::<Line>(&path).unwrap_or_else(|it| panic!("{it}"));
+                let lines = lines::<VectorLine>(&path).unwrap_or_else(|it| panic!("{it}"));
                 conversations += usize::from(!lines.is_empty());
             }
         }
@@ -156,7 +161,7 @@ mod tests {
             for case in cases(&path).unwrap_or_else(|it| panic!("{it}")) {
                 let template = document(&case.template).expect("BSON");
                 let bytes = workload::stamp::render(&template, &case.stamps, &case.input);
-                let found = base::words::hex(&bytes.unwrap());
+                let found = base::strings::hex(&bytes.unwrap());
                 assert_eq!(found, case.bson, "{path}: {}", case.name);
                 seen += 1;
             }

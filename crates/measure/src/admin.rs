@@ -13,9 +13,9 @@ use crate::counters;
 pub use crate::counters::{Counters, difference};
 use crate::marker::{self, Heartbeat};
 use base::error::{Error, Result};
-use base::words::hex;
-use server::sharding::{Mongos, Range, Split};
-use server::uri::own_options;
+use base::strings::hex;
+use server::connection_string::own_options;
+use server::mongos_commands::{ChunkRange, Mongos, ShardDistribution};
 use workload::MARKER;
 use workload::plan::{Collection, Shard, Stamp};
 use workload::shard::ranges;
@@ -445,13 +445,15 @@ fn index_document(index: &workload::plan::Index) -> Document {
     doc! { "key": keys, "name": name.join("_"), "unique": index.unique }
 }
 
-fn split(shard: &Shard, stamps: &[Stamp]) -> Result<Split> {
+fn split(shard: &Shard, stamps: &[Stamp]) -> Result<ShardDistribution> {
     if shard.by == By::Hashed {
-        return Ok(Split::Hashed(shard.chunks));
+        return Ok(ShardDistribution::Hashed(shard.chunks));
     }
     let ranges = ranges(shard, stamps).ok_or_else(|| {
         let message = format!("its record says that ranges of `{}` are chunks", shard.key);
         Error::usage(message, "shard by a field with `value: key`")
     })?;
-    Ok(Split::Ranged(ranges.into_iter().map(|(from, within)| Range { from, within }).collect()))
+    Ok(ShardDistribution::Ranged(
+        ranges.into_iter().map(|(from, within)| ChunkRange { from, within }).collect(),
+    ))
 }

@@ -5,19 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use adapter::adapter_process::{AdapterProcess, Failure};
 use adapter::environment::Environment;
-use adapter::memory::MemoryLimit;
-use adapter::messages::{
-    Answer, ClientTarget, Deal, Documents, Ended, Hello, Opened, Prepare, Request, UriKind,
-};
+use adapter::memory_limit::MemoryLimit;
 use adapter::patience::Patience;
-use adapter::process::{AdapterProcess, Failure};
+use adapter::protocol::{
+    AdapterAnswer, AdapterRequest, ClientTarget, Deal, Hello, Opened, PhaseEnd, PoolDocuments,
+    Prepare, UriKind,
+};
 use base::child;
 use base::clock::Epoch;
 use base::paths::is_full;
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 use record::records::Death;
-use server::uri::{parts, selection_timeout, without_option};
+use server::connection_string::{parts, selection_timeout, without_option};
 use server::{keep_secret, would_work};
 use workload::clients::Clients;
 use workload::plan::Plan;
@@ -29,7 +30,7 @@ use crate::hosts::Hosts;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 
 /// Documents that cost the same to make: path of their pool, stamps, shape.
-pub(crate) type Made = (String, Documents, Option<String>);
+pub(crate) type Made = (String, PoolDocuments, Option<String>);
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -95,7 +96,7 @@ impl Target<'_> {
         self.uri.map(selection_timeout).unwrap_or_default() * ERRORS_CONSECUTIVE_MAX
     }
 
-    fn open(&self, uri: &str, kind: UriKind, part: Option<&Part>) -> Request {
+    fn open(&self, uri: &str, kind: UriKind, part: Option<&Part>) -> AdapterRequest {
         let clients = self.plan.map(|plan| plan.clients).unwrap_or_default();
         let count = part.map_or(1, |part| clients.count(part.workers()));
         // Hosts are dealt in turn whoever shares a client: that spreads what every worker writes.
@@ -105,7 +106,7 @@ impl Target<'_> {
         let hosts: Vec<ClientTarget> = hosts.map(|uri| client_target(uri, kind)).collect();
         let count = if hosts.len() > 1 { hosts.len() } else { count as usize };
         let clients = hosts.into_iter().cycle().take(count).collect();
-        Request::Open { clients, deal, database: self.database.to_owned() }
+        AdapterRequest::Open { clients, deal, database: self.database.to_owned() }
     }
 }
 
@@ -169,7 +170,7 @@ impl LiveArm {
         let open = target.open(uri, kind, arm.part.as_ref());
         match arm.request_all(|_| open.clone(), OPEN_TIMEOUT).await {
             Ok(answers) => {
-                if let Some(Answer::Opened(opened)) = answers.into_iter().next() {
+                if let Some(AdapterAnswer::Opened(opened)) = answers.into_iter().next() {
                     arm.opened = Some(*opened);
                 }
                 arm
@@ -254,7 +255,7 @@ impl LiveArm {
     }
 
     /// Asks all active processes before the first is awaited: they work side by side.
-    async fn send_all(&mut self, request: impl Fn(usize) -> Request) -> &'static str {
+    async fn send_all(&mut self, request: impl Fn(usize) -> AdapterRequest) -> &'static str {
         let mut name = "";
         for (number, process) in self.processes.iter_mut().take(self.active).enumerate() {
             let request = request(number);
@@ -266,9 +267,9 @@ impl LiveArm {
 
     async fn request_all(
         &mut self,
-        request: impl Fn(usize) -> Request,
+        request: impl Fn(usize) -> AdapterRequest,
         timeout: Duration,
-    ) -> Result<Vec<Answer>, Failure> {
+    ) -> Result<Vec<AdapterAnswer>, Failure> {
         let name = self.send_all(request).await;
         let mut answers = Vec::new();
         for process in self.processes.iter_mut().take(self.active) {
@@ -287,7 +288,7 @@ impl LiveArm {
         self.refused = None;
         self.active = prepares.len();
         self.samples = prepares.iter().map(|it| it.samples().to_owned()).collect();
-        let request = |number: usize| Request::Prepare(Box::new(prepares[number].clone()));
+        let request = |number: usize| AdapterRequest::Prepare(Box::new(prepares[number].clone()));
         let answers = match self.request_all(request, PREPARE_TIMEOUT).await {
             Ok(answers) => answers,
             Err(Failure::Refused { code, message, .. }) if code == "unsupported" => {
@@ -296,7 +297,8 @@ impl LiveArm {
             }
             Err(failure) => return self.fail_by(&failure).await,
         };
-        if let Some(answer) = answers.iter().find(|answer| !matches!(answer, Answer::Ready)) {
+        if let Some(answer) = answers.iter().find(|answer| !matches!(answer, AdapterAnswer::Ready))
+        {
             let failure = Failure::Unexpected { request: "prepare", answer: answer.name() };
             return self.fail_by(&failure).await;
         }
@@ -323,7 +325,7 @@ impl LiveArm {
             let length_ns = u64::try_from(length.as_nanos()).unwrap_or(UNTIL_NS_MAX);
             length_ns.saturating_add(sent_ns).min(UNTIL_NS_MAX)
         });
-        self.send_all(|_| Request::Turn { until_ns }).await;
+        self.send_all(|_| AdapterRequest::Turn { until_ns }).await;
         let (mut done, mut failed) = (Vec::new(), None);
         let busy = async || match server {
             Some(admin) => admin.works().await,
@@ -333,7 +335,7 @@ impl LiveArm {
             let samples = Path::new(samples);
             let patience = (patience, self.turn_grace);
             match process.answer_to_turn(patience, sent, samples, busy).await {
-                Ok(Answer::TurnDone(answer)) => {
+                Ok(AdapterAnswer::TurnDone(answer)) => {
                     let (now_ns, high_ns) = (answer.began_ns, epoch.now_ns());
                     if !(sent_ns..=high_ns).contains(&now_ns) {
                         failed = Some(Failure::Clock { now_ns, low_ns: sent_ns, high_ns });
@@ -368,20 +370,20 @@ impl LiveArm {
     }
 
     /// Ends the phase. None: the arm was lost, or takes no part in it.
-    pub async fn end(&mut self) -> Option<Ended> {
+    pub async fn end(&mut self) -> Option<PhaseEnd> {
         if !self.alive() || self.refused.is_some() {
             return None;
         }
-        let answers = match self.request_all(|_| Request::End, PREPARE_TIMEOUT).await {
+        let answers = match self.request_all(|_| AdapterRequest::End, PREPARE_TIMEOUT).await {
             Ok(answers) => answers,
             Err(failure) => {
                 self.fail_by(&failure).await;
                 return None;
             }
         };
-        let mut all = Ended::default();
+        let mut all = PhaseEnd::default();
         for answer in answers {
-            let Answer::Ended(ended) = answer else {
+            let AdapterAnswer::Ended(ended) = answer else {
                 let failure = Failure::Unexpected { request: "end", answer: answer.name() };
                 self.fail_by(&failure).await;
                 return None;

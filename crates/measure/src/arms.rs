@@ -3,14 +3,14 @@
 use base::say;
 use std::collections::BTreeMap;
 
-use adapter::choice::{Asked, PROCESSES};
+use adapter::driver_choice::{DriverSelection, PROCESSES};
 use adapter::manifest::{self, Manifest};
-use adapter::versions::is_selection;
+use adapter::version_selection::is_selection;
 use base::error::{Error, Result};
-use base::words::nearest;
+use base::strings::nearest;
 use record::records::Unavailable;
 use record::words::{FromFolder as _, Plain};
-use server::uri;
+use server::connection_string;
 use workload::plan::Plan;
 
 const PROCESSES_RANGE: std::ops::RangeInclusive<u32> = 1..=64;
@@ -21,7 +21,7 @@ pub struct Arm<'a> {
     pub words: String,
     pub manifest: &'a Manifest,
     /// Package, version and options asked for.
-    pub asked: Asked,
+    pub asked: DriverSelection,
 }
 
 /// Reads `ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...`. KEY is an option of the adapter or of
@@ -45,10 +45,10 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
             format!("write {name}@1.2.3; versions are of letters, digits and . _ - +"),
         ));
     }
-    let mut asked = Asked {
+    let mut asked = DriverSelection {
         package: package.filter(|it| **it != manifest.driver).map(str::to_owned),
         version: version.map(str::to_owned),
-        ..Asked::default()
+        ..DriverSelection::default()
     };
     for segment in options.map(of_options).unwrap_or_default() {
         let (key, value) =
@@ -82,7 +82,7 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
             })?);
             continue;
         }
-        let (known, key) = match uri::arm_option(key) {
+        let (known, key) = match connection_string::arm_option(key) {
             _ if manifest.options.contains_key(key) => (&mut asked.options, key),
             Some(option) => (&mut asked.uri_options, option),
             None => return Err(unknown_option(manifest, key)),
@@ -113,14 +113,14 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
 }
 
 fn unknown_option(manifest: &Manifest, key: &str) -> Error {
-    if uri::check_option(key).is_ok() {
+    if connection_string::check_option(key).is_ok() {
         return Error::usage(
             format!("{key} is an option of connection strings that one arm cannot set alone"),
             format!("it holds for all arms: write it into --uri, as in mongodb://HOST/?{key}=…"),
         );
     }
     let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
-    let hint = match nearest(key, own.iter().copied().chain(uri::arm_options())) {
+    let hint = match nearest(key, own.iter().copied().chain(connection_string::arm_options())) {
         Some(near) => format!("did you mean {near}?"),
         None if own.is_empty() => {
             "it takes options of connection strings, such as maxPoolSize; what concerns all arms \
@@ -158,7 +158,10 @@ fn of_package(manifests: &[Manifest], name: &str) -> Vec<String> {
         let packages = manifest.packages();
         let package = packages.into_iter().find(|it| it.eq_ignore_ascii_case(name))?.to_owned();
         let package = Some(package).filter(|it| *it != manifest.driver);
-        Some(format!("-d {}", Asked { package, ..Asked::default() }.named(&manifest.name)))
+        Some(format!(
+            "-d {}",
+            DriverSelection { package, ..DriverSelection::default() }.named(&manifest.name)
+        ))
     };
     manifests.iter().filter_map(words).collect()
 }
@@ -207,7 +210,7 @@ pub fn choose<'a>(
     let arm = |manifest: &'a Manifest| Arm {
         words: manifest.name.clone(),
         manifest,
-        asked: Asked::default(),
+        asked: DriverSelection::default(),
     };
     Ok((good.into_iter().map(arm).collect(), unavailable))
 }

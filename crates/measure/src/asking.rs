@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use base::error::{Error, Exit, Result};
 use base::say;
+use server::connection_string::socket_timeout;
 use server::mask_uri;
-use server::uri::socket_timeout;
 
 /// Limit where the URI has none. The server may be busy with a checkpoint.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);

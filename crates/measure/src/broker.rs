@@ -11,8 +11,8 @@ use crate::hosts::Hosts;
 use crate::measured::Read;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 use crate::unacknowledged::drain;
-use adapter::messages::{Consumer, ConsumerPrepare, Prepare};
 use adapter::patience::Patience;
+use adapter::protocol::{Consumer, ConsumerPrepare, Prepare};
 use base::error::{Error, Result};
 use workload::plan::{Limit, Phase};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::arm::LiveArm;
 use crate::input_files::noop_prepare;
-use adapter::messages::{Prepare, WorkerPrepare};
 use adapter::patience::Patience;
+use adapter::protocol::{Prepare, WorkerPrepare};
 use base::clock::Epoch;
 
 /// Duration of the calibration that makes documents.

@@ -1,6 +1,6 @@
 //! Which phases an arm takes part in: by what its adapter declares, never by lists of adapters.
 
-use adapter::messages::{Hello, Pacing};
+use adapter::protocol::{AdapterPacing, Hello};
 use workload::plan::{Kind, Operation, Phase, Plan};
 use workload::schedule::split;
 
@@ -67,7 +67,7 @@ pub fn missing(hello: &Hello, phase: &Phase, clients: u32) -> Option<String> {
     {
         return Some(missing);
     }
-    let pacing = Pacing::from(phase.pacing).word();
+    let pacing = AdapterPacing::from(phase.pacing).word();
     let pacing = lacks(&declared.pacing, pacing, "* pacing");
     pacing.or_else(|| {
         phase.operations.iter().find_map(|made| {

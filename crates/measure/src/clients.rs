@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::unix_sockets;
 use base::child;
-use base::process::{ProcessId, sockets};
+use base::process_id::{ProcessId, sockets};
 use nix::unistd::Pid;
 use record::records::ClientSample;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bson::{Bson, Document, doc};
 use mongodb::error::Error;
 use mongodb::{Client, Database};
-use server::sharding::by_shard;
+use server::mongos_commands::by_shard;
 
 pub type Counters = BTreeMap<String, i64>;
 

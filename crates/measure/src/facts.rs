@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::progress::Progress;
-use adapter::choice::PROCESSES;
+use adapter::driver_choice::PROCESSES;
 use adapter::environment::Environment;
 use base::error::Result;
 use record::records::{Arm, Limits, Link, Server as ServerFacts, ServerKind, ServerOptions};
-use server::Server;
+use server::ServerHandle;
 use tap::link::LinkSpec;
 use tap::validate::validate;
 
@@ -58,7 +58,11 @@ pub fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
 }
 
 /// `pid` is its process, where it is one of this machine; `options` are limits that were asked for.
-pub fn facts(server: Option<&Server>, pid: Option<u32>, options: ServerOptions) -> ServerFacts {
+pub fn facts(
+    server: Option<&ServerHandle>,
+    pid: Option<u32>,
+    options: ServerOptions,
+) -> ServerFacts {
     let Some(server) = server else {
         return ServerFacts {
             kind: ServerKind::None,

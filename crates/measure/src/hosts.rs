@@ -5,7 +5,7 @@ use futures_util::future::{join_all, try_join_all};
 use crate::admin::{Admin, Counters};
 use base::error::{Error, Result};
 use bson::RawDocumentBuf;
-use server::Server;
+use server::ServerHandle;
 use workload::Workload;
 use workload::places::Part;
 use workload::plan::Collection;
@@ -20,18 +20,18 @@ pub struct Hosts {
 
 impl Hosts {
     /// Connects to all hosts of a server, and touches nothing.
-    pub async fn connect(server: &Server, database: &str) -> Result<Self> {
+    pub async fn connect(server: &ServerHandle, database: &str) -> Result<Self> {
         let uris = server.uris().into_iter().map(str::to_owned).collect();
         Self::of(server, uris, database).await
     }
 
     /// For [`Hosts::counters`] alone: the members of a replica set of ours are connected to one by
     /// one. Its primary does not count what secondaries are asked.
-    pub async fn counting(server: &Server, database: &str) -> Result<Self> {
+    pub async fn counting(server: &ServerHandle, database: &str) -> Result<Self> {
         Self::of(server, server.counted(), database).await
     }
 
-    async fn of(server: &Server, uris: Vec<String>, database: &str) -> Result<Self> {
+    async fn of(server: &ServerHandle, uris: Vec<String>, database: &str) -> Result<Self> {
         let each = uris.iter().map(|uri| Admin::connect(uri, database));
         let are_dealt = server.uris().len() > 1;
         Ok(Self { each: try_join_all(each).await?, are_dealt })
@@ -130,7 +130,7 @@ fn sum(mut each: Vec<Counters>, by_host: Option<&str>) -> Counters {
 /// # Errors
 /// Sharding without shards. With several hosts that know nothing of each other: operations that may
 /// look for a document on the wrong one; a tap or a link.
-pub fn fits(server: &Server, workload: &Workload, through: bool) -> Result<()> {
+pub fn fits(server: &ServerHandle, workload: &Workload, through: bool) -> Result<()> {
     let (plan, topology) = (&workload.plan, &server.record().topology);
     let sharded = plan.collections.iter().find(|it| it.shard.is_some());
     if let Some(collection) = sharded.filter(|_| !topology.starts_with("sharded")) {

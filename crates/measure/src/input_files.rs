@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bson::RawDocumentBuf;
 
 use crate::turn::ERRORS_CONSECUTIVE_MAX;
-use adapter::messages::{Operation, Pacing, WorkerPrepare, operation};
+use adapter::protocol::{AdapterOperation, AdapterPacing, WorkerPrepare, operation};
 use base::error::{Error, Result};
 use record::folder::Folder;
 use workload::plan::{Collection, Kind, Phase, Plan, Template};
@@ -30,7 +30,7 @@ pub struct InputFiles {
     samples: PathBuf,
     pools: Vec<Pool>,
     /// By phase, as adapters get them.
-    operations: Vec<Vec<Operation>>,
+    operations: Vec<Vec<AdapterOperation>>,
     /// By phase, in the order that its operations count them.
     templates: Vec<Vec<Template>>,
     measured_s: f64,
@@ -129,7 +129,7 @@ impl InputFiles {
     }
 
     /// The operations of a phase, with the collections' names in the workload.
-    pub fn operations(&self, phase: usize) -> &[Operation] {
+    pub fn operations(&self, phase: usize) -> &[AdapterOperation] {
         &self.operations[phase]
     }
 
@@ -292,10 +292,10 @@ pub fn noop_prepare(samples: &Path, schedule: &Path) -> WorkerPrepare {
         workers: 1,
         first_worker: 0,
         limits: Some(vec![NOOP_OPERATIONS]),
-        pacing: Pacing::Awaited { think_ns: 0 },
+        pacing: AdapterPacing::Awaited { think_ns: 0 },
         lap_step: 0,
         item_step: 0,
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![Operation::new("noop", Kind::Noop)],
+        operations: vec![AdapterOperation::new("noop", Kind::Noop)],
     }
 }

@@ -14,12 +14,12 @@ use crate::arms::{Arm, number_twins};
 use crate::progress::{Line, duration};
 use crate::stop::Requests;
 use crate::system::named;
-use adapter::choice::Asked;
+use adapter::adapter_process::AdapterProcess;
+use adapter::driver_choice::DriverSelection;
 use adapter::environment::Environment;
-use adapter::install::{Installation, News};
+use adapter::installation::{Installation, News};
 use adapter::manifest::Manifest;
-use adapter::messages::Capabilities;
-use adapter::process::AdapterProcess;
+use adapter::protocol::Capabilities;
 use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use base::say;
@@ -96,7 +96,7 @@ async fn fastest_reader(
 
 /// The adapters that are installed, each in its default version.
 async fn ready(manifests: &[Manifest]) -> Vec<(String, Environment)> {
-    let asked = Asked::default();
+    let asked = DriverSelection::default();
     let able = manifests.iter().filter(|it| it.probe().is_ok());
     let plans: Vec<Installation<'_>> = able
         .filter_map(|it| Installation::of(it, &asked).ok())

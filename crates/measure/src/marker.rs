@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::clock::wall;
-use base::process::{ProcessId, system};
+use base::process_id::{ProcessId, system};
 use bson::{Bson, DateTime, Document, doc};
 use mongodb::Database;
 use mongodb::error::Error;

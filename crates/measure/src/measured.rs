@@ -7,7 +7,7 @@ use crate::admin::Counters;
 use crate::clients::Peak;
 pub use crate::collect::tail::Claimed;
 use crate::turn::Turn;
-use adapter::messages::Ended;
+use adapter::protocol::PhaseEnd;
 use record::broker::ConsumerRun;
 
 pub struct Measured {
@@ -30,7 +30,7 @@ pub struct Measured {
     pub document_ns: Option<f64>,
     /// Operations a second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
-    pub ended: Option<Ended>,
+    pub ended: Option<PhaseEnd>,
     pub claimed: Claimed,
     pub rss_armed_bytes: u64,
     pub rss_peak_bytes: u64,
@@ -79,7 +79,7 @@ impl Measured {
 #[derive(Debug)]
 pub struct Read {
     pub turn: Turn,
-    pub ended: Ended,
+    pub ended: PhaseEnd,
     pub samples: PathBuf,
     pub claimed: Claimed,
     /// Resident set in position, bytes.

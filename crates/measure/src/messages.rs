@@ -10,9 +10,9 @@ use record::messages::{Messages, Sent};
 use record::samples::{Sample, Samples};
 use stats::descriptive::median;
 use tap::exchange::{Exchange, Exchanges};
-use tap::messages::Ways;
+use tap::message_ways::MessageWays;
 use tap::recording;
-use tap::summary::Call;
+use tap::tap_summary::CallSpan;
 use workload::plan::Phase;
 
 /// The tap's files of one phase of one run.
@@ -30,10 +30,10 @@ pub fn join(
     read: &Read,
     sent: Sent,
     tapped: Option<&Tapped<'_>>,
-) -> Result<(Broker, Vec<Call>)> {
+) -> Result<(Broker, Vec<CallSpan>)> {
     let count = read.claimed.counts.iter().sum::<u64>() as usize;
     let received = Samples::open(&read.samples)?.take(count);
-    let mut ways = tapped.map(|_| Ways::with_capacity(received.size_hint().0));
+    let mut ways = tapped.map(|_| MessageWays::with_capacity(received.size_hint().0));
     let mut messages = Messages::of(sent);
     for sample in received {
         let sample = sample?;
@@ -45,7 +45,7 @@ pub fn join(
     let mut broker = messages.record(phase, read.record());
     let mut calls = Vec::new();
     if let Some((tapped, ways)) = tapped.zip(ways) {
-        let sent = messages.into_samples().inspect(|it| calls.push(Call::of(it)));
+        let sent = messages.into_samples().inspect(|it| calls.push(CallSpan::of(it)));
         // Earlier exchanges are the warm-up's, whose messages have the same numbers.
         let from_ns = measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0);
         broker.parts = Some(parts(tapped, ways, sent, from_ns)?);
@@ -55,7 +55,7 @@ pub fn join(
 
 fn parts(
     tapped: &Tapped<'_>,
-    ways: Ways,
+    ways: MessageWays,
     sent: impl Iterator<Item = Sample>,
     from_ns: u64,
 ) -> Result<Parts> {
@@ -67,7 +67,7 @@ fn parts(
         Err(_) => true,
     };
     let inserts = exchanges(tapped.arm)?.filter(measured);
-    let told = ways.tell(inserts, sent, exchanges(tapped.consumer)?, |message| {
+    let told = ways.resolve(inserts, sent, exchanges(tapped.consumer)?, |message| {
         let Ok(parts) = message.parts else { return };
         let ns =
             [parts.program_ns, parts.driver_ns, parts.wire_ns, parts.server_ns, parts.consumer_ns];

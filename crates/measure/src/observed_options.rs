@@ -4,8 +4,8 @@ use bson::{Bson, Document, RawDocument, doc};
 use serde_json::{Value, json};
 
 use record::records::Seen;
-use server::uri::parts;
-use wire::request::Request;
+use server::connection_string::parts;
+use wire::request_messages::RequestMessage;
 use wire::{HEADER_BYTES, OpCode, read_message};
 
 /// OP_QUERY: a secondary may answer.
@@ -132,11 +132,13 @@ impl Sent {
                     let name = COMPRESSORS.get(usize::from(number)).unwrap_or(&"unknown");
                     sent.compressor = Some((*name).to_owned());
                 }
-                match Request::parse(&header, &message) {
-                    Ok(Request::Msg(it)) => sent.take(it.body, None, 0),
-                    Ok(Request::Query(it)) => sent.take(it.query, Some(it.namespace), it.flags),
+                match RequestMessage::parse(&header, &message) {
+                    Ok(RequestMessage::Msg(it)) => sent.take(it.body, None, 0),
+                    Ok(RequestMessage::Query(it)) => {
+                        sent.take(it.query, Some(it.namespace), it.flags)
+                    }
                     // Unless getLastError asks for more.
-                    Ok(Request::Insert { .. }) => {
+                    Ok(RequestMessage::Insert { .. }) => {
                         sent.insert = Some(doc! { "writeConcern": { "w": 0 } });
                     }
                     _ => {}
@@ -184,7 +186,7 @@ mod tests {
 
     fn msg(command: &RawDocumentBuf) -> Vec<u8> {
         let mut message = Vec::new();
-        wire::reply::msg(&mut message, 1, 0, command);
+        wire::reply_messages::msg(&mut message, 1, 0, command);
         message
     }
 

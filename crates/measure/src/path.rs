@@ -14,8 +14,8 @@ use base::child::{die_with_parent, ourselves};
 use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use server::ServerRecord;
-use server::uri::{only_host, with_host};
-use tap::control::{Command as Control, Event};
+use server::connection_string::{only_host, with_host};
+use tap::control::{ControlCommand as Control, Event};
 use tap::refusal;
 
 /// Limit for writing its buffers.

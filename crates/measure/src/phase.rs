@@ -20,7 +20,7 @@ use crate::shuffle;
 use crate::stop::Stop;
 use crate::turn::ERRORS_CONSECUTIVE_MAX;
 use crate::unacknowledged::{counters, drain};
-use adapter::messages::{Prepare, WorkerPrepare};
+use adapter::protocol::{Prepare, WorkerPrepare};
 use base::error::Result;
 use stats::threshold::Interleave;
 use workload::plan::{Collection, Limit, Operation, Phase, Plan};

@@ -12,8 +12,8 @@ use crate::trial::{Ground, Tried};
 use adapter::environment::Environment;
 use base::error::{Error, Exit, Result};
 use record::records::{Seen, Unavailable};
-use server::Server;
-use server::uri::with_arm_options;
+use server::ServerHandle;
+use server::connection_string::with_arm_options;
 
 /// Arms that are tried at a time: the processes of a whole history may want all memory.
 const TOGETHER: usize = 2;
@@ -43,7 +43,7 @@ impl Probe {
     pub async fn run(
         &self,
         ground: &Ground<'_>,
-        (server, uri): (&Server, &str),
+        (server, uri): (&ServerHandle, &str),
         arms: Vec<(String, Environment)>,
         progress: &Progress,
     ) -> Result<Probed> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::unacknowledged;
 use base::clock::wall;
 use base::error::{Error, Result};
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use record::folder::Folder;
 use record::records::{Arm, Ended, Experiment, Gap, PhaseInterleave, Server, Settings};
 use workload::plan::Plan;

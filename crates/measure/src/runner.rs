@@ -17,14 +17,14 @@ use crate::sampler::Sampler;
 use crate::stop::Stop;
 use crate::system::{self, no_version, other_version};
 use adapter::environment::Environment;
-use adapter::messages::Opened;
+use adapter::protocol::Opened;
 use base::clock::{Epoch, wall};
 use base::error::Result;
 use record::folder::Folder;
 use record::machine::Reading;
 use record::records::{Arm, Experiment, Limits, MachineNoise, Run};
-use server::Place;
-use server::uri::with_arm_options;
+use server::ListenAddress;
+use server::connection_string::with_arm_options;
 use stats::looks::{Deciding, Standing};
 use workload::plan::Plan;
 
@@ -54,7 +54,7 @@ pub struct Runner {
     /// Whether we started the server: then its counters are exact.
     pub is_own_server: bool,
     /// Local sockets of somebody else's server: its CPU is the experiment's.
-    pub places: Vec<Place>,
+    pub places: Vec<ListenAddress>,
     pub judge: Judge,
     /// The first reading of the machine, with its time.
     pub looked: Option<(Instant, Reading)>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::arms::{Arm, find, parse};
 use adapter::listing::Listing;
 use adapter::manifest::Manifest;
-use adapter::versions::{is_exact, is_selection, select};
+use adapter::version_selection::{is_exact, is_selection, select};
 use base::error::{Error, Result};
 use base::say;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use base::error::Result;
 use record::records::ServerKind;
-use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
+use server::{Host, InstallProgress, Program, ServerChoice, ServerHandle, StartOptions, connect};
 
 /// A server that answered, or that can be started.
 pub struct Reached {
@@ -32,7 +32,7 @@ impl Reached {
         if let Some(uri) = choice.uri() {
             connect(uri).await?;
         }
-        let program = choice.prepare(&host, Progress::default())?;
+        let program = choice.prepare(&host, InstallProgress::default())?;
         Ok(Self { host, choice, program })
     }
 
@@ -49,7 +49,7 @@ impl Reached {
     }
 
     /// Starts the server, or connects to it.
-    pub async fn open(&self, options: &StartOptions) -> Result<Server> {
+    pub async fn open(&self, options: &StartOptions) -> Result<ServerHandle> {
         self.choice.open(&self.host, self.program.as_ref(), options).await
     }
 

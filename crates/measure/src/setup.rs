@@ -35,8 +35,8 @@ use record::records::{
     Arm, ClientMemory, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION,
     ServerKind, ServerOptions, Settings, Study, Unavailable,
 };
-use server::uri::with_options;
-use server::{Server, StartOptions, listeners, places};
+use server::connection_string::with_options;
+use server::{ServerHandle, StartOptions, listeners, places};
 use workload::Workload;
 
 /// Everything known before the server is open.
@@ -141,7 +141,7 @@ impl Setup {
                 Err(error)
             }
             Err(error) if error.exit != Exit::Interrupted => {
-                let path = base::words::shell_quoted(&folder.path().display());
+                let path = base::strings::shell_quoted(&folder.path().display());
                 // A resume that does not fit its record is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
                     say!("what was finished is kept: mongodyno report {path}");
@@ -166,7 +166,11 @@ impl Setup {
     }
 
     /// Opens the server, if one is needed, once there is room for the results.
-    async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
+    async fn open(
+        &self,
+        folder: &Folder,
+        placement: Option<&Placement>,
+    ) -> Result<Option<ServerHandle>> {
         check_results(folder, self.settings.looks.first_rounds())?;
         let Some(server) = &self.server else { return Ok(None) };
         let absorber = server.is_absorber();
@@ -191,7 +195,7 @@ impl Setup {
     async fn runner(
         mut self,
         folder: &Folder,
-        server: Option<&Server>,
+        server: Option<&ServerHandle>,
         placement: Option<Placement>,
         mut progress: Progress,
         admin: &mut Option<Hosts>,
@@ -204,7 +208,7 @@ impl Setup {
             None => Vec::new(),
         };
         // Of several that listen, no one is the server.
-        let server_pid = match server.and_then(Server::pid) {
+        let server_pid = match server.and_then(ServerHandle::pid) {
             Some(pid) => Some(pid),
             None => <[u32; 1]>::try_from(listeners(&places)).ok().map(|[pid]| pid),
         };
@@ -218,7 +222,7 @@ impl Setup {
         }
         let own = self.workload.plan.uri_options.clone();
         let options = own.into_iter().chain(self.request.options()?).collect();
-        let uris = server.map_or(Vec::new(), Server::uris);
+        let uris = server.map_or(Vec::new(), ServerHandle::uris);
         let mut uris = uris.into_iter().map(|uri| with_options(uri, &options));
         let (uri, others) = (uris.next().unwrap_or_default(), uris.collect::<Vec<_>>());
         let mut seen = BTreeMap::new();
@@ -333,7 +337,7 @@ impl Setup {
             finished,
             database,
             admin: admin.take(),
-            is_own_server: server.and_then(Server::pid).is_some(),
+            is_own_server: server.and_then(ServerHandle::pid).is_some(),
             places,
             looked,
             waits: self.waits,
@@ -368,7 +372,7 @@ impl Setup {
 
 async fn measure(
     mut runner: Runner,
-    server: Option<&Server>,
+    server: Option<&ServerHandle>,
     requests: &mut Requests,
     token: &mut Held,
 ) -> Result<()> {
@@ -452,7 +456,7 @@ fn begin(new: Experiment, resumed: Option<&Resumed>, folder: &Folder) -> Result<
 
 /// Starts tap and link before the server; `mark` records the message of each exchange.
 async fn path_to(
-    server: &Server,
+    server: &ServerHandle,
     uri: &str,
     arms: usize,
     (link, mark): (Option<&str>, bool),

@@ -13,7 +13,7 @@ use record::folder::Folder;
 use record::records::{Answers, ErrorCount, Gate, Little, OpenLoop, PhaseRun, Quantiles, Tap};
 use stats::gates::{self, Checked, Outcome};
 use tap::recording;
-use tap::summary::Call;
+use tap::tap_summary::CallSpan;
 use workload::expected::{self, Expected};
 use workload::operations::inserts;
 use workload::plan::{Pacing, Phase, Plan};
@@ -140,13 +140,13 @@ fn most_in_flight(phase: &Phase) -> Option<u64> {
 fn through_tap(
     tapped: &Tapped<'_>,
     measured: &Measured,
-    calls: Vec<Call>,
+    calls: Vec<CallSpan>,
     operations: u64,
 ) -> Result<Tap> {
     let (exchanges, recording) = recording::read(tapped.prefix, tapped.arm)?;
     let turns: Vec<_> =
         measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-    Ok(tap::summary::summarise(&exchanges, &recording, &turns, calls, operations))
+    Ok(tap::tap_summary::summarise(&exchanges, &recording, &turns, calls, operations))
 }
 
 fn length_ns(turn: &Turn) -> u64 {
@@ -164,7 +164,7 @@ fn counted(measured: &Measured, phase: &Phase) -> (u64, f64) {
 fn errors(measured: &Measured) -> Vec<ErrorCount> {
     let ended = measured.ended.as_ref();
     ended.map_or_else(Vec::new, |ended| {
-        let one = |error: &adapter::messages::ErrorEntry| ErrorCount {
+        let one = |error: &adapter::protocol::ErrorEntry| ErrorCount {
             code: error.code,
             name: error.name.clone(),
             count: error.count,

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
-use adapter::install::Installation;
-use adapter::messages::Hello;
-use adapter::process::AdapterProcess;
-use adapter::versions::SYSTEM;
+use adapter::installation::Installation;
+use adapter::protocol::Hello;
+use adapter::version_selection::SYSTEM;
 use base::clock::Epoch;
 use base::error::{Error, Result};
 

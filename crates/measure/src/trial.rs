@@ -23,13 +23,13 @@ use crate::observed_options::{is_encrypted, read};
 use crate::phase::{Which, prepares};
 use crate::system::other_version;
 use adapter::environment::Environment;
-use adapter::messages::{ErrorEntry, Opened};
 use adapter::patience::Patience;
+use adapter::protocol::{ErrorEntry, Opened};
 use base::clock::Epoch;
 use base::secrets::mask_json;
 use record::folder::Folder;
 use record::records::Seen;
-use server::uri::{only_host, with_host};
+use server::connection_string::{only_host, with_host};
 use wire::{HEADER_BYTES, Header, OpCode};
 use workload::build::build;
 use workload::parse;
@@ -286,16 +286,16 @@ mod tests {
             let mut message = Vec::new();
             let hosts = bson::RawArrayBuf::from_iter([me, "other:1"]);
             let body = rawdoc! { "me": me, "hosts": hosts, "primary": me, "ok": 1 };
-            wire::reply::msg(&mut message, 1, 2, &body);
+            wire::reply_messages::msg(&mut message, 1, 2, &body);
             message
         };
         assert_eq!(leading_to("127.0.0.1:50000", hello("h:1")), hello("127.0.0.1:50000"));
         let mut other = Vec::new();
-        wire::reply::msg(&mut other, 1, 2, &rawdoc! { "hosts": "h:1" });
+        wire::reply_messages::msg(&mut other, 1, 2, &rawdoc! { "hosts": "h:1" });
         assert_eq!(leading_to("127.0.0.1:50000", other.clone()), other, "no hello of a member");
         let mut legacy = Vec::new();
         let body = rawdoc! { "me": "h:1" };
-        wire::reply::legacy(&mut legacy, 1, 2, 0, 0, 0, [&*body]);
+        wire::reply_messages::legacy(&mut legacy, 1, 2, 0, 0, 0, [&*body]);
         let changed = leading_to("p:22222", legacy);
         assert_eq!(Document::from_reader(&changed[36..]).expect("BSON"), doc! { "me": "p:22222" });
     }

@@ -11,7 +11,7 @@ use super::plots::WIDTH;
 use super::study::{self, Column, Figure, PhaseView, Table, TableRow, View};
 use super::{benchstat, csv, html, json, junit, markdown, picture, series, view};
 use base::say::clean;
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use judge::analysis::joint::{JointAnalysis, JointRow};
 use record::records::{Experiment, Run};
 

@@ -7,7 +7,7 @@ use super::answers;
 use super::processes;
 use super::text::clean_all;
 use base::say::clean;
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use format::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Metric,

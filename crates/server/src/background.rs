@@ -6,9 +6,9 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::catalogue::{LICENCE, catalogue};
-use super::choice::ServerChoice;
 use super::host::Host;
-use super::install::{Depth, folder_of, install, is_installed};
+use super::install_progress::InstallProgress;
+use super::install_server::{InspectionDepth, folder_of, install, is_installed};
 use super::instance::{self, Ending, GuardEvent, Instance};
 use super::kinds::embedded;
 use super::launch::{describe, launch};
@@ -16,17 +16,17 @@ use super::log_tail;
 use super::managed::record_of;
 use super::options::StartOptions;
 use super::program::Program;
-use super::progress::Progress;
 use super::record::ServerRecord;
+use super::server_choice::ServerChoice;
 use base::error::{Error, Result};
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 use record::records::ServerKind;
 
 /// One line of `server list`.
 #[derive(Debug, Serialize)]
 pub struct ListedServer {
     pub version: String,
-    /// Meant by `embedded` alone.
+    /// Whether `embedded` without a version means this one.
     pub default: bool,
     pub installed: bool,
     pub requires: String,
@@ -45,14 +45,14 @@ pub struct BackgroundServer {
     pub running: bool,
     /// How it ended, if it did so by itself.
     pub ended: Option<String>,
-    /// Absent while it starts.
+    /// Record of the server; None while it starts.
     pub record: Option<ServerRecord>,
     pub pid: Option<u32>,
 }
 
 pub fn list(host: &Host) -> Vec<ListedServer> {
     let default = &catalogue().servers[0].version;
-    let line = |entry: &super::catalogue::Entry| ListedServer {
+    let line = |entry: &super::catalogue::CatalogueEntry| ListedServer {
         version: entry.version.clone(),
         default: entry.version == *default,
         installed: is_installed(host, entry),
@@ -66,8 +66,12 @@ pub fn list(host: &Host) -> Vec<ListedServer> {
     catalogue().servers.iter().map(line).collect()
 }
 
-/// Installs, or checks every byte of what is installed, and sees that it runs here.
-pub fn install_version(host: &Host, server: &str, progress: Progress) -> Result<ListedServer> {
+/// Installs a version, or checks every byte of an installed one, and checks that it runs here.
+pub fn install_version(
+    host: &Host,
+    server: &str,
+    progress: InstallProgress,
+) -> Result<ListedServer> {
     if ServerChoice::parse(server, None)?.kind() != ServerKind::Embedded {
         return Err(Error::usage(
             format!("{server} is not installed by mongodyno"),
@@ -75,7 +79,7 @@ pub fn install_version(host: &Host, server: &str, progress: Progress) -> Result<
         ));
     }
     let entry = catalogue().resolve(embedded::version(server))?;
-    install(host, entry, Depth::Contents, progress)?;
+    install(host, entry, InspectionDepth::Contents, progress)?;
     Program::embedded(host, Some(&entry.version), progress)?;
     let mut listed = list(host);
     listed.retain(|line| line.version == entry.version);

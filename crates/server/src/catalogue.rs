@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use base::error::{Error, Result};
 use serde::Deserialize;
 
-/// Named wherever a server is installed or listed, and in every result.
+/// Licence that is named wherever a server is installed or listed, and in every result.
 pub const LICENCE: &str = "SSPL-1.0";
 pub const LICENCE_URL: &str = "https://www.mongodb.com/legal/licensing/server-side-public-license";
 
@@ -14,7 +14,7 @@ pub const LICENCE_URL: &str = "https://www.mongodb.com/legal/licensing/server-si
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
     #[serde(rename = "server")]
-    pub servers: Vec<Entry>,
+    pub servers: Vec<CatalogueEntry>,
     /// OpenSSL 1.1, for systems that no longer have it.
     pub openssl: Wheel,
 }
@@ -22,7 +22,7 @@ pub struct Catalogue {
 /// One `MongoDB` version.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct CatalogueEntry {
     pub version: String,
     /// The system it needs, for people.
     pub requires: String,
@@ -32,7 +32,7 @@ pub struct Entry {
     pub wheel: Wheel,
 }
 
-/// A wheel on `PyPI` and what we take out of it.
+/// A wheel on `PyPI`, and what is taken out of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wheel {
@@ -41,7 +41,7 @@ pub struct Wheel {
     pub file: String,
     pub sha256: String,
     pub bytes: u64,
-    /// The Python ABI the wheel was built for; absent where any Python 3 will do.
+    /// Python ABI that the wheel was built for; None if any Python 3 works.
     pub abi: Option<String>,
     /// Our file name -> the member's name inside the wheel.
     pub members: BTreeMap<String, String>,
@@ -61,11 +61,11 @@ pub fn catalogue() -> &'static Catalogue {
 
 impl Catalogue {
     /// The entry that `embedded` (None), `embedded@6.0` or `embedded@6.0.27` means.
-    pub fn resolve(&self, wanted: Option<&str>) -> Result<&Entry> {
+    pub fn resolve(&self, wanted: Option<&str>) -> Result<&CatalogueEntry> {
         let Some(wanted) = wanted else {
             return Ok(&self.servers[0]);
         };
-        let in_series = |entry: &&Entry| {
+        let in_series = |entry: &&CatalogueEntry| {
             entry.version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
         };
         let exact = self.servers.iter().find(|entry| entry.version == wanted);

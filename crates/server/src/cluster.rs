@@ -1,30 +1,31 @@
-//! A sharded cluster of ours: a config server, shards that are replica sets of one, a mongos.
+//! A sharded cluster that mongodyno starts: a config server, shards that are replica sets of one, a
+//! mongos.
 
 use bson::{Document, doc};
 use mongodb::Client;
 
+use super::connection_string::parts;
 use super::host::Host;
 use super::managed;
+use super::mongos_commands::Mongos;
 use super::options::StartOptions;
 use super::program::Program;
-use super::refusal::{Given, explain};
+use super::refusal::{UriFeatures, explain};
 use super::replica_set::{initiate, log};
-use super::server::Server;
-use super::sharding::Mongos;
-use super::uri::parts;
+use super::server_handle::ServerHandle;
 use base::error::Result;
 
 const CONFIG: &str = "config";
-/// The topology of a cluster of ours, before the number of its shards.
+/// Start of the topology of a started cluster, before the number of its shards.
 pub(super) const TOPOLOGY: &str = "sharded: ";
 
-/// Drivers see the mongos alone. Its balancer is off.
+/// Starts a cluster. Drivers see the mongos alone, and its balancer is off.
 pub(super) async fn open(
     host: &Host,
     program: &Program,
     options: &StartOptions,
     shards: usize,
-) -> Result<Server> {
+) -> Result<ServerHandle> {
     let mongos = program.mongos(host)?;
     let named = |name: &str| options.log.with_file_name(name);
     let mut config = options.clone();
@@ -47,14 +48,14 @@ pub(super) async fn open(
     };
     let mut server = managed::start(host, &mongos, &options).await?;
     let client = Client::with_uri_str(&server.uri).await;
-    let client = client.map_err(|error| explain(&error, &server.uri, Given::default()))?;
+    let client = client.map_err(|error| explain(&error, &server.uri, UriFeatures::default()))?;
     let mongos = Mongos(client);
     for (set, address, _) in &members {
         mongos.add_shard(set, address).await?;
     }
     mongos.stop_balancer().await?;
     server.record.topology = format!("{TOPOLOGY}{shards}");
-    // In the order in which they are stopped: nobody misses one that is gone.
+    // In the order in which they are stopped: none needs one that has ended.
     server.others = members.into_iter().map(|(.., member)| member).chain([config]).collect();
     server.is_one = true;
     Ok(server)
@@ -67,7 +68,7 @@ async fn member(
     mut options: StartOptions,
     set: &str,
     more: Document,
-) -> Result<(Server, String)> {
+) -> Result<(ServerHandle, String)> {
     options.extra_flags.push(format!("--replSet={set}"));
     let server = managed::start(host, program, &options).await?;
     let hosts = parts(&server.record.uri).hosts;

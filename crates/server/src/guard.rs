@@ -1,4 +1,4 @@
-//! The parent of mongod, a process of its own: `mongodyno guard-server INSTANCE`.
+//! The parent of mongod, a separate process: `mongodyno guard-server INSTANCE`.
 //!
 //! mongodyno may end in any way, also by SIGKILL, and mongod must end with it. So mongodyno
 //! starts itself a second time as the guard, which starts mongod and waits for the end of its
@@ -29,12 +29,12 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use super::instance::{self, Ending, GuardEvent, GuardOrder, Instance};
 use base::child::die_with_parent;
 use base::paths::is_full;
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
+/// Runs the hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
 /// before any other thread exists: mongod dies with the thread that starts it.
 pub fn guard_main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
@@ -75,11 +75,11 @@ fn guard(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The lock that tells everyone that this instance lives. It dies with this process, since
-/// mongod does not inherit it.
+/// Takes the lock that shows that this instance is alive. It ends with this process, since mongod
+/// does not inherit it.
 fn hold(instance: &Instance) -> std::io::Result<File> {
     let lock = OpenOptions::new().write(true).open(instance.lock())?;
-    // Waits for no longer than `server status` or a sweeper looks at it.
+    // It waits only as long as `server status` or a sweeper looks at it.
     lock.lock()?;
     // A sweeper may have removed the folder between the two lines above.
     if lock.metadata()?.ino() == fs::metadata(instance.lock())?.ino() {
@@ -121,7 +121,8 @@ fn attend(
     stop(mongod, signals).map(|status| ending(status, true))
 }
 
-/// A stream that becomes readable at every signal; `asked` becomes true at those that ask to end.
+/// Returns a stream that becomes readable at every signal; `asked` becomes true at signals that ask
+/// to end.
 fn listen(asked: &Arc<AtomicBool>) -> std::io::Result<UnixStream> {
     let (reader, writer) = UnixStream::pair()?;
     reader.set_nonblocking(true)?;
@@ -150,8 +151,8 @@ fn start_mongod(order: &GuardOrder) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for mongod to end (then its status), or for a reason to end it (then None). Sleeps in
-/// the kernel: a guard that woke up by itself would disturb what is measured.
+/// Waits for the end of mongod, and returns its status, or for a reason to end it, and returns
+/// None. It sleeps in the kernel: a guard that woke up by itself would disturb what is measured.
 fn wait(
     mongod: &mut Child,
     signals: &UnixStream,
@@ -173,7 +174,7 @@ fn wait(
         wait_for(&mut watched, None)?;
         let stdin_ready = watched.get(1).is_some_and(|fd| fd.any() != Some(false));
         drain(signals);
-        // Nobody writes to it: that it is readable means that mongodyno has ended.
+        // No process writes to it: if it is readable, mongodyno has ended.
         if stdin_ready {
             return Ok(None);
         }
@@ -214,7 +215,7 @@ fn ending(status: ExitStatus, expected: bool) -> Ending {
     Ending { code: status.code(), signal: status.signal(), expected, ..Ending::default() }
 }
 
-/// mongodyno may be gone; then nobody needs to hear it.
+/// Writes an event to stdout. mongodyno may have ended; then no one needs it.
 fn say(event: &GuardEvent) {
     let line = serde_json::to_string(event).expect("an event is plain data");
     let _ = writeln!(std::io::stdout(), "{line}");

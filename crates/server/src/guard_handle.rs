@@ -1,4 +1,4 @@
-//! Our end of the guard: it lives as long as this value, or longer if it is released.
+//! The guard as mongodyno holds it: it lives as long as this value, or longer if it is released.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use super::instance::{self, Ending, GuardEvent, Instance};
 use super::options::StartOptions;
 use base::child::{keep_to, ourselves};
 use base::error::{Error, Result};
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 
 /// mongod gets 10 s from its guard; a little more for the data folder.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
@@ -22,7 +22,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct GuardHandle {
     child: Child,
-    /// Its end is the guard's order to stop; None for a background server.
+    /// Stdin of the guard, whose end is the order to stop; None for a background server.
     stdin: Option<ChildStdin>,
     events: watch::Receiver<Option<GuardEvent>>,
     pub instance: Instance,
@@ -56,7 +56,8 @@ impl GuardHandle {
         Ok(Self { child, stdin, events, instance, released: false })
     }
 
-    /// mongod, or why there is none; None where it has ended already ([`Self::ending`]).
+    /// Returns mongod's process, or why there is none; None if it has ended already
+    /// ([`Self::ending`]).
     pub async fn started(&mut self) -> Result<Option<ProcessId>, String> {
         let _ = tokio::time::timeout(Duration::from_secs(10), self.events.changed()).await;
         match &*self.events.borrow_and_update() {
@@ -90,7 +91,7 @@ impl GuardHandle {
         }
     }
 
-    /// Lets a background server live on without us.
+    /// Lets a background server outlive mongodyno.
     pub fn release(mut self) {
         self.released = true;
     }
@@ -137,7 +138,8 @@ impl Drop for GuardHandle {
     }
 }
 
-/// The guard's lines as they come. A thread, because it has to go on while the runtime sleeps.
+/// Reads the guard's lines as they come, in a thread, because reading must continue while the
+/// runtime sleeps.
 fn listen(guard: &mut Child) -> watch::Receiver<Option<GuardEvent>> {
     let (sender, receiver) = watch::channel(None);
     let stdout = guard.stdout.take().expect("the guard's stdout is a pipe");
@@ -151,7 +153,7 @@ fn listen(guard: &mut Child) -> watch::Receiver<Option<GuardEvent>> {
     receiver
 }
 
-/// A path that means the same to the guard, which may stand in another folder.
+/// Returns a path that means the same to the guard, which may run in another folder.
 pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::file("find", path, &error))
 }

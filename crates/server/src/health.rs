@@ -1,4 +1,4 @@
-//! Does the server answer, and what is it? Asked through the official driver.
+//! Asks through the official driver whether a server answers, and what it is.
 
 use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use mongodb::options::{ClientOptions, ConnectionString, ServerAddress, Tls};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use super::connection_string::{for_ourselves, is_escaped, own_options};
 use super::mask::mask_uri;
 use super::refusal::{
-    Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host,
+    UNAUTHORIZED, UriFeatures, code, connection_refused, explain, is_final, is_unknown_host,
     no_socket_file, unknown_host,
 };
-use super::uri::{for_ourselves, is_escaped, own_options};
 use base::error::{Error, Result};
 use base::secrets::mask_text;
 
-/// How long somebody else's server may take to answer.
+/// How long an external server may take to answer.
 const EXTERNAL_LIMIT: Duration = Duration::from_secs(10);
-/// How long a client may take to leave. Behind mongodb+srv:// the driver would wait for its next
-/// look at the DNS, a minute.
+/// How long a client may take to close. With mongodb+srv:// the driver would wait for its next DNS
+/// query, a minute.
 const LEAVE_LIMIT: Duration = Duration::from_millis(250);
 /// A first, short question: the driver would repeat a hopeless one until the limit.
 const FIRST_LIMIT: Duration = Duration::from_secs(2);
@@ -36,17 +36,17 @@ pub(super) struct Health {
     pub max_wire_version: i32,
 }
 
-/// A mongod that we have just started.
+/// Asks a mongod that has just been started.
 pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health> {
     let uri = format!("mongodb://127.0.0.1:{port}/");
-    let failed = |error: DriverError| explain(&error, &uri, Given::default());
+    let failed = |error: DriverError| explain(&error, &uri, UriFeatures::default());
     let mut options = ClientOptions::parse(&uri).await.map_err(failed)?;
-    // A replica set that nobody has initiated yet answers only to this.
+    // A replica set that is not yet initiated answers only to a direct connection.
     options.direct_connection = Some(true);
     ask(options, limit, false).await.map_err(failed)
 }
 
-/// Refuses what is no connection string for our own driver. It looks nothing up.
+/// Refuses what is no connection string for mongodyno's own driver. It looks nothing up.
 pub(super) fn readable(uri: &str) -> Result<()> {
     if !is_escaped(uri) {
         return Err(unusable(uri, "a % in it is no escape"));
@@ -63,18 +63,18 @@ fn unusable(uri: &str, reason: &str) -> Error {
     )
 }
 
-/// Any server, by its connection string.
+/// Asks any server, by its connection string.
 pub(super) async fn external(uri: &str) -> Result<Health> {
     readable(uri)?;
     let options = own_options(uri).await.map_err(|error| match error.kind.as_ref() {
-        ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
+        ErrorKind::DnsResolve { .. } => explain(&error, uri, UriFeatures::default()),
         reason => unusable(uri, &reason.to_string()),
     })?;
-    // Behind a proxy names and ways are the proxy's.
+    // The proxy, not this machine, resolves names and opens connections.
     if options.socks5_proxy.is_none() {
         knock(&options, uri).await?;
     }
-    let given = Given {
+    let given = UriFeatures {
         credentials: options.credential.is_some(),
         tls: matches!(options.tls, Some(Tls::Enabled(_))),
         authority: matches!(&options.tls, Some(Tls::Enabled(tls)) if tls.ca_file_path.is_some()),
@@ -128,7 +128,7 @@ async fn ask(
     options.connect_timeout.get_or_insert(limit);
     let client = Client::with_options(options)?;
     let asked = timeout(limit + Duration::from_secs(2), questions(&client, check_rights)).await;
-    // What is left then ends as the client is dropped.
+    // Whatever is left then ends when the client is dropped.
     let _ = timeout(LEAVE_LIMIT, client.shutdown().immediate(true)).await;
     asked.unwrap_or_else(|_| Err(std::io::Error::new(TimedOut, "timed out").into()))
 }

@@ -1,7 +1,7 @@
 //! The machine as the server code sees it: folders, the search path, the platform.
 //!
-//! Collected once into a value instead of being read where it is needed, so that tests can show
-//! what happens on a machine without AVX, without pip or with another processor.
+//! It is collected once into a value instead of being read where it is needed, so that tests can
+//! show what happens on a machine without AVX, without pip or with another processor.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,15 +14,15 @@ use base::paths::{cache_dir, work_dir};
 pub struct Host {
     /// The cache directory: everything that mongodyno installs or starts lives below it.
     pub home: PathBuf,
-    /// Where servers that run keep their files, if not in the cache.
+    /// Folder for files of running servers, if it is not the cache.
     pub work: Option<PathBuf>,
     /// `PATH`, where python3, pip, uv and mongod are looked up.
     pub path: OsString,
-    /// As in [`std::env::consts`].
+    /// Operating system, as in [`std::env::consts`].
     pub os: String,
     pub arch: String,
     pub avx: bool,
-    /// Nothing is installed: what is missing is an error that names it.
+    /// Whether nothing may be installed: what is missing is then named in an error.
     pub offline: bool,
 }
 
@@ -42,7 +42,7 @@ impl Host {
         })
     }
 
-    /// Where the servers are installed, one folder a version.
+    /// Folder in which servers are installed, one folder per version.
     pub fn servers(&self) -> PathBuf {
         self.home.join("servers")
     }
@@ -52,12 +52,12 @@ impl Host {
         self.home.join("wheels")
     }
 
-    /// One folder for every server that runs, held by its guard's lock.
+    /// Folder with one folder for every running server, locked by its guard.
     pub fn instances(&self) -> PathBuf {
         self.work().join("run")
     }
 
-    /// Where their data goes.
+    /// Folder for their data.
     pub fn data(&self) -> PathBuf {
         self.work().join("data")
     }

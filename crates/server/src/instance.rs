@@ -1,11 +1,11 @@
 //! A server that runs, as files: `<home>/run/<id>/`, and how to clean up after a dead one.
 //!
 //! ```text
-//! lock            held by the living guard, and by nobody else for longer than a glance
-//! guard.json      what the guard was told to do
+//! lock            locked by the living guard; others lock it only for a moment
+//! guard.json      orders of the guard
 //! processes.json  the guard and mongod, by pid and start time
 //! record.json     what the server is (background servers)
-//! ended.json      how mongod ended, if nobody had asked it to
+//! ended.json      how mongod ended, if it ended by itself
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use base::error::{Error, Result};
 use base::lock::lock;
 use base::paths::own_folder;
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 
 use super::host::Host;
 
-/// In every data folder that we made: nothing else is ever removed.
+/// File in every data folder that mongodyno made; other folders are never removed.
 const MARKER: &str = "made-by-mongodyno";
 
 /// The guard's orders; written by the launcher as `guard.json` into the instance folder.
@@ -39,7 +39,7 @@ pub(super) struct GuardOrder {
     /// List of processes of the cgroup that mongod enters.
     #[serde(default)]
     pub cgroup_procs: Option<PathBuf>,
-    /// Outlives mongodyno: ends by SIGTERM only.
+    /// Whether it outlives mongodyno, and ends by SIGTERM only.
     pub detached: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum GuardEvent {
 pub(super) struct Ending {
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    /// Whether the guard had asked for it.
+    /// Whether the guard had ended it.
     pub expected: bool,
     /// Whether the disk of its data was full then.
     #[serde(default)]
@@ -94,7 +94,7 @@ impl Instance {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Whether its guard lives. Unknown counts as yes, since the answer no lets things be deleted.
+    /// Whether its guard lives. Unknown counts as yes, since no would allow deletions.
     pub fn is_held(&self) -> bool {
         match OpenOptions::new().write(true).open(self.lock()) {
             Ok(file) => file.try_lock_shared().is_err(),
@@ -114,14 +114,14 @@ pub(super) fn all(host: &Host) -> Vec<Instance> {
     instances
 }
 
-/// Keeps starts and sweeps apart. It is held from before an instance folder is made until its
-/// guard holds the lock in it.
+/// Locks the registry of instances, which keeps starts and sweeps apart. It is locked from before
+/// an instance folder is made until its guard has the lock in it.
 pub(super) fn registry_lock(host: &Host) -> Result<File> {
     own_folder(&host.instances())?;
     lock(&host.instances().join(".lock"), || ())
 }
 
-/// Removes what dead guards left behind; the registry lock must be held.
+/// Removes what dead guards have left; the caller must have the registry lock.
 pub(super) fn sweep(host: &Host) {
     for instance in all(host) {
         sweep_one(&instance);
@@ -134,13 +134,13 @@ pub(super) fn sweep_one(instance: &Instance) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(_) => return,
     };
-    // Held until the folder is gone, so that a late guard cannot start in it.
+    // Locked until the folder is removed, so that a late guard cannot start in it.
     match file.as_ref().map(File::try_lock) {
         None | Some(Ok(())) => {}
         Some(Err(TryLockError::WouldBlock | TryLockError::Error(_))) => return,
     }
     if let Ok(GuardEvent::Started { mongod, .. }) = read_json(&instance.processes()) {
-        // The kernel has killed it with its guard; this waits until it really is gone.
+        // The kernel has killed mongod with its guard; this waits until the process has ended.
         mongod.signal(Signal::SIGKILL);
         if !mongod.wait_gone(Duration::from_secs(5)) {
             return;
@@ -154,7 +154,8 @@ pub(super) fn sweep_one(instance: &Instance) {
     let _ = fs::remove_dir_all(&instance.folder);
 }
 
-/// A data folder with mongod's own folder `db` in it; an earlier one is used again if it is ours.
+/// Creates a data folder with mongod's own folder `db` in it; an earlier one of mongodyno's is used
+/// again.
 pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<()> {
     let marker = folder.join(MARKER);
     if folder.exists() && !(reuse && marker.is_file()) {
@@ -178,7 +179,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> std::io::Result<T> 
     Ok(serde_json::from_slice(&fs::read(path)?)?)
 }
 
-/// Atomic: a reader sees the old file or the new one.
+/// Replaces a file atomically: a reader sees the old one or the new one.
 pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
     let new = path.with_extension("new");
     let mut file = File::create(&new)?;

@@ -16,9 +16,9 @@ use super::program::Program;
 use base::cgroup::Cgroup;
 use base::error::{Error, Result};
 use base::paths::own_folder;
-use base::process::ProcessId;
+use base::process_id::ProcessId;
 
-/// From the start of mongod to its answer to a ping.
+/// Longest time from the start of mongod to its answer to a ping.
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// Exit code of a mongod that cannot bind its port.
 const NET_ERROR: i32 = 48;
@@ -33,14 +33,15 @@ pub(super) struct Launched {
     pub cache_gb: f64,
     pub data_folder: PathBuf,
     pub log: PathBuf,
-    /// Its length before: a resumed experiment goes on in one file.
+    /// Length of the log before the start: a resumed experiment appends to the same file.
     pub log_start: u64,
     pub health: Health,
-    /// Last: fields are dropped in their order, and mongod has to be gone.
+    /// Last field, since fields are dropped in order: mongod must have ended before.
     _cgroup: Option<Cgroup>,
 }
 
-/// Starts `program` as instance `id`; tries other ports if somebody is faster to the chosen one.
+/// Starts `program` as instance `id`; tries other ports if another process takes the chosen one
+/// first.
 pub(super) async fn launch(
     host: &Host,
     program: &Program,
@@ -52,16 +53,16 @@ pub(super) async fn launch(
     loop {
         tries_left -= 1;
         let port = options.port.map_or_else(free_port, Ok)?;
-        let started = Start { host, program, options, id, detached, port }.run().await;
+        let started = LaunchAttempt { host, program, options, id, detached, port }.run().await;
         match started {
-            Err(Failure::PortTaken) if tries_left > 0 => {}
-            Err(Failure::PortTaken) => {
+            Err(LaunchFailure::PortTaken) if tries_left > 0 => {}
+            Err(LaunchFailure::PortTaken) => {
                 return Err(Error::environment(
                     format!("port {port} on 127.0.0.1 is taken, so mongod could not start"),
                     "run the same command again",
                 ));
             }
-            Err(Failure::Other(error)) => return Err(error),
+            Err(LaunchFailure::Other(error)) => return Err(error),
             Ok(launched) => return Ok(launched),
         }
     }
@@ -77,18 +78,18 @@ fn free_port() -> Result<u16> {
     })
 }
 
-enum Failure {
+enum LaunchFailure {
     PortTaken,
     Other(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for LaunchFailure {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
 }
 
-struct Start<'a> {
+struct LaunchAttempt<'a> {
     host: &'a Host,
     program: &'a Program,
     options: &'a StartOptions,
@@ -97,8 +98,8 @@ struct Start<'a> {
     port: u16,
 }
 
-impl Start<'_> {
-    async fn run(self) -> Result<Launched, Failure> {
+impl LaunchAttempt<'_> {
+    async fn run(self) -> Result<Launched, LaunchFailure> {
         let cache_gb = self.options.cache_gb.unwrap_or_else(default_cache_gb);
         let parent = self.options.data_parent.clone();
         let parent = parent.unwrap_or_else(|| self.host.data());
@@ -133,7 +134,8 @@ impl Start<'_> {
                 _cgroup: cgroup,
             }),
             Err(why) => {
-                // Stopped first, so that its log is complete and its folders are free again.
+                // The guard stops first, so that the log is complete and the folders are free
+                // again.
                 drop(guard);
                 Err(self.explain(why, &log, log_start))
             }
@@ -146,8 +148,8 @@ impl Start<'_> {
             "--bind_ip=127.0.0.1".to_string(),
             "--nounixsocket".to_string(),
             "--setParameter=diagnosticDataCollectionEnabled=false".to_string(),
-            // Every five minutes mongod writes down the drivers' sessions. It counts these updates
-            // with the drivers' own: the receipt of the arm that had its turn was wrong.
+            // Every five minutes mongod stores the drivers' sessions. It counts these updates with
+            // the drivers' own, which made the receipt of the arm in its turn wrong.
             "--setParameter=logicalSessionRefreshMillis=86400000".to_string(),
         ];
         match &self.options.config_servers {
@@ -225,20 +227,20 @@ impl Start<'_> {
         }
     }
 
-    /// Whether it is our mongod that listens. Somebody else may have been faster to the port, and
-    /// would answer a ping as well. Only a log that was redirected by flags says nothing at all.
+    /// Whether it is the started mongod that listens. Another server may have taken the port first,
+    /// and would answer a ping as well. Only a log that was redirected by flags is silent.
     async fn listens(&self, log: &Path, log_start: u64, begin: Instant) -> bool {
         let silent_log = begin.elapsed() > Duration::from_secs(5);
         (log_tail::says_ready(log, log_start) || silent_log)
             && tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
     }
 
-    fn explain(&self, why: Unhealthy, log: &Path, log_start: u64) -> Failure {
+    fn explain(&self, why: Unhealthy, log: &Path, log_start: u64) -> LaunchFailure {
         let version = &self.program.version;
         let name = if self.options.config_servers.is_some() { "mongos" } else { "mongod" };
         let error = match why {
             Unhealthy::Ended(ending) if ending.code == Some(NET_ERROR) => {
-                return Failure::PortTaken;
+                return LaunchFailure::PortTaken;
             }
             Unhealthy::Ended(ending) => Error::environment(
                 format!(
@@ -258,7 +260,7 @@ impl Start<'_> {
             ),
             Unhealthy::Refused(error) => error,
         };
-        Failure::Other(error)
+        LaunchFailure::Other(error)
     }
 }
 
@@ -277,8 +279,8 @@ enum Unhealthy {
     Refused(Error),
 }
 
-fn start_failed(reason: &str, log: &Path) -> Failure {
-    Failure::Other(Error::environment(
+fn start_failed(reason: &str, log: &Path) -> LaunchFailure {
+    LaunchFailure::Other(Error::environment(
         format!("mongod could not be started: {reason} (its log: {})", log.display()),
         "try again; if it stays, give your own server: --uri",
     ))

@@ -1,4 +1,4 @@
-//! Servers: those that mongodyno installs and starts, and those it is only pointed at.
+//! Servers: those that mongodyno installs and starts, and those that it only connects to.
 //!
 //! ```text
 //! choice ─► kinds/embedded (catalogue, download, install), kinds/mongod
@@ -6,8 +6,8 @@
 //!        ─► kinds/absorber: this program again
 //!        ─► external: connect (health)
 //! ```
-//! Everything lives below the cache directory ([`Host::home`]); a server of ours listens on
-//! 127.0.0.1 only and ends with us, however we end (`guard.rs`).
+//! All files are below the cache directory ([`Host::home`]). A started server listens on 127.0.0.1
+//! only and ends with mongodyno, however that ends (`guard.rs`).
 
 #![allow(
     missing_docs,
@@ -17,50 +17,50 @@
 
 mod background;
 mod catalogue;
-mod choice;
 mod cluster;
+pub mod connection_string;
 mod download;
 mod external;
 mod guard;
 mod guard_handle;
 mod health;
 mod host;
-mod install;
+mod install_progress;
+mod install_server;
 mod instance;
-mod kind;
+mod kind_definition;
 mod kinds;
 mod launch;
-mod local;
+mod listeners;
 mod log_tail;
 mod managed;
 mod mask;
+pub mod mongos_commands;
 mod options;
 mod program;
-mod progress;
 mod record;
 mod refusal;
 mod replica_set;
-mod server;
+mod server_choice;
+mod server_handle;
 mod shape;
-pub mod sharding;
-pub mod uri;
 mod wire_versions;
 
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
 pub use background::{start as start_background, stop as stop_background};
-pub use catalogue::{Catalogue, Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
-pub use choice::{ServerChoice, server_again, server_forms};
+pub use catalogue::{Catalogue, CatalogueEntry, LICENCE, LICENCE_URL, Wheel, catalogue};
 pub use download::fetch;
 pub use external::connect;
 pub use guard::guard_main;
 pub use host::Host;
-pub use install::{Depth, folder_of, install, is_installed};
-pub use local::{Place, listeners, places};
+pub use install_progress::InstallProgress;
+pub use install_server::{InspectionDepth, folder_of, install, is_installed};
+pub use listeners::{ListenAddress, listeners, places};
 pub use managed::start;
 pub use mask::{keep_secret, mask_uri};
 pub use options::StartOptions;
 pub use program::Program;
-pub use progress::Progress;
 pub use record::{ServerRecord, ServerSource};
-pub use server::Server;
+pub use server_choice::{ServerChoice, server_again, server_forms};
+pub use server_handle::ServerHandle;
 pub use wire_versions::would_work;

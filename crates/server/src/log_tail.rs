@@ -11,14 +11,14 @@ use super::download::NO_SPACE;
 const LINES: usize = 4;
 const WIDTH: usize = 240;
 
-/// The reason and the last lines of `log`, as sentences; looks only at what follows `from`.
+/// Returns the reason and the last lines of `log`, as sentences; reads only what follows `from`.
 pub(super) fn quote(log: &Path, from: u64) -> String {
     let text = read_end(log, from).unwrap_or_default();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return format!("Its log is empty: {}", log.display());
     }
-    // A full disk has consequences, each with an error of its own.
+    // A full disk has consequences, each with its own error.
     let full = lines.iter().rev().find(|line| no_space(line).is_some());
     let reason = full.into_iter().chain(lines.iter().rev()).find_map(|line| reason(line));
     let reason = reason.map(|text| format!("Reason: {}\n", cut(&text))).unwrap_or_default();
@@ -27,8 +27,8 @@ pub(super) fn quote(log: &Path, from: u64) -> String {
     format!("{reason}The end of its log, {}:\n{}", log.display(), last.join("\n"))
 }
 
-/// Whether mongod says after `from` that it takes connections. All versions use the same words,
-/// but for the first letter.
+/// Whether mongod says after `from` that it accepts connections. All versions use the same words,
+/// except for the first letter.
 pub(super) fn says_ready(log: &Path, from: u64) -> bool {
     read_end(log, from).is_ok_and(|text| text.contains("aiting for connections"))
 }

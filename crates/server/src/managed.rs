@@ -1,4 +1,4 @@
-//! A mongod of ours in use: it ends with the value, and its data with it.
+//! A started mongod: it ends with the value, and so does its data.
 
 use base::error::{Error, Result};
 
@@ -9,15 +9,15 @@ use super::log_tail;
 use super::options::StartOptions;
 use super::program::Program;
 use super::record::{ServerRecord, ServerSource};
-use super::server::{Later, Process, Server};
+use super::server_handle::{Later, ServerHandle, ServerProcess};
 
 /// Starts `program` for this process alone and waits until it answers.
-pub async fn start(host: &Host, program: &Program, options: &StartOptions) -> Result<Server> {
-    // Two containers on one cache may both be process 1.
+pub async fn start(host: &Host, program: &Program, options: &StartOptions) -> Result<ServerHandle> {
+    // In two containers with one cache, both programs may be process 1.
     let id = format!("run-{}-{}", std::process::id(), bson::Uuid::new());
     let launched = launch(host, program, options, &id, false).await?;
     let record = record_of(program, &launched);
-    Ok(Server {
+    Ok(ServerHandle {
         uri: record.uri.clone(),
         record,
         pid: Some(launched.mongod_id.pid),
@@ -31,7 +31,7 @@ pub(super) fn open<'a>(
     host: &'a Host,
     program: Option<&'a Program>,
     options: &'a StartOptions,
-) -> Later<'a, Result<Server>> {
+) -> Later<'a, Result<ServerHandle>> {
     let program = program.expect("a mongod is prepared before it is opened");
     Box::pin(start(host, program, options))
 }
@@ -50,9 +50,9 @@ pub(super) fn record_of(program: &Program, launched: &Launched) -> ServerRecord 
     }
 }
 
-/// Stopped by `stop`, by dropping the value, and by any end of this process.
-impl Process for Launched {
-    /// With the end of its log.
+/// It is stopped by `stop`, by dropping the value, and by any end of this process.
+impl ServerProcess for Launched {
+    /// Returns an error with the end of its log.
     fn died(&self) -> Later<'_, Error> {
         Box::pin(async {
             let ended = self.guard.ended().await;

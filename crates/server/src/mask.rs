@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::uri::{Uri, harmless_options, is_address};
+use super::connection_string::{Uri, harmless_options, is_address};
 use base::secrets::{self, Secret};
 
 /// Properties of `authMechanismProperties` whose values are no secrets.
@@ -16,14 +16,14 @@ const HARMLESS_PROPERTIES: &[&str] = &[
     "TOKEN_RESOURCE",
 ];
 
-/// Names of users that are told to nobody by hiding them, and are words of our own hints.
+/// Names of users that are no secrets, and occur in mongodyno's own hints.
 const NO_SECRETS: [&str; 2] = ["admin", "root"];
 
 const SCHEMES: [&str; 2] = ["mongodb://", "mongodb+srv://"];
 
-/// `uri` with user name, password and every option that may hold a secret replaced by `***`.
-/// A string that cannot be read for certain is hidden altogether. Otherwise an unescaped `@`, `/`
-/// or `?` would make half of a password look like a host.
+/// Returns `uri` with user name, password and every option that may contain a secret replaced by
+/// `***`. A string that cannot be read for certain is hidden altogether. Otherwise an unescaped
+/// `@`, `/` or `?` would make half of a password look like a host.
 pub fn mask_uri(uri: &str) -> String {
     let Some(scheme) = SCHEMES.into_iter().find(|scheme| uri.starts_with(scheme)) else {
         return "*** (not a MongoDB URI)".to_string();
@@ -50,13 +50,14 @@ fn shown(uri: &str) -> Option<String> {
     (is_plain(&uri.hosts) && is_plain(uri.database)).then_some(text)
 }
 
-/// By a list of what may be shown, not of what must be hidden: an unknown option is hidden.
+/// Whether an option may be shown. The list has what may be shown, not what must be hidden: an
+/// unknown option is hidden.
 fn is_harmless(option: &str) -> bool {
     harmless_options().any(|known| known.eq_ignore_ascii_case(option))
 }
 
-/// From now on [`secrets::mask_text`] hides `uri` and the secrets in it. An address without its
-/// scheme has none, and is quoted in the error that it ends in.
+/// Makes [`secrets::mask_text`] hide `uri` and the secrets in it from now on. An address without a
+/// scheme has none, and errors quote it.
 pub fn keep_secret(uri: &str) {
     if !uri.is_empty() && !is_address(uri) {
         secrets::keep(uri, || (mask_uri(uri), secrets_of(uri)));
@@ -65,7 +66,7 @@ pub fn keep_secret(uri: &str) {
 
 fn secrets_of(text: &str) -> Vec<Secret> {
     let Some(uri) = Uri::parse(text).filter(|_| shown(text).is_some()) else {
-        // Nobody knows what is what: all of its words are.
+        // The parts are unknown, so all words are secrets.
         let words = text.split_once("://").map_or(text, |(_, rest)| rest);
         let words = words.split(|it: char| ":/?#[]@&=,".contains(it));
         let words =

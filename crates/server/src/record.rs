@@ -11,7 +11,7 @@ use super::health::Health;
 /// Start of the topology of a replica set.
 pub(super) const REPLICA_SET: &str = "replica set";
 
-/// Serialised into every result; holds no credentials.
+/// Record of a server in every result; it has no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerRecord {
     pub kind: ServerKind,
@@ -20,9 +20,10 @@ pub struct ServerRecord {
     /// `standalone`, `replica set NAME` or `sharded`.
     pub topology: String,
     pub max_wire_version: i32,
-    /// Masked.
+    /// Connection string, masked.
     pub uri: String,
-    /// The rest is empty for a server that we did not start.
+    /// Program that was started. This field and the following are empty for a server that mongodyno
+    /// did not start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,12 +36,12 @@ pub struct ServerRecord {
     pub log: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_folder: Option<PathBuf>,
-    /// Whether the OpenSSL 1.1 of the cache was given to it.
+    /// Whether it uses the OpenSSL 1.1 of the cache.
     #[serde(default)]
     pub openssl_from_cache: bool,
 }
 
-/// Where an embedded server came from.
+/// Origin of an embedded server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerSource {
     pub wheel: String,
@@ -49,7 +50,7 @@ pub struct ServerSource {
 }
 
 impl ServerRecord {
-    /// Of a server that says this of itself.
+    /// Makes the record of a server from its own words.
     pub(super) fn new(kind: ServerKind, uri: String, health: Health) -> Self {
         Self {
             kind,

@@ -1,4 +1,4 @@
-//! Why a server did not answer, out of the driver's words, in words for people.
+//! Explains for people why a server did not answer, from the driver's words.
 
 use mongodb::error::{Error as DriverError, ErrorKind};
 
@@ -8,12 +8,12 @@ use base::secrets::mask_text;
 
 pub(super) const UNAUTHORIZED: i32 = 13;
 
-/// Parts that the connection string had.
+/// Features that the connection string has.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Given {
+pub(super) struct UriFeatures {
     pub credentials: bool,
     pub tls: bool,
-    /// The file of an authority.
+    /// Whether it names the file of a certificate authority.
     pub authority: bool,
 }
 
@@ -45,8 +45,8 @@ pub(super) fn code(error: &DriverError) -> Option<i32> {
     }
 }
 
-/// Whether more patience would not help: the driver itself goes on trying until its limit.
-pub(super) fn is_final(error: &DriverError, given: Given) -> bool {
+/// Whether waiting longer would not help: the driver itself retries until its limit.
+pub(super) fn is_final(error: &DriverError, given: UriFeatures) -> bool {
     !matches!(cause(error, given), Cause::Timeout | Cause::Other | Cause::ConnectionRefused)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn is_unknown_host(error: &std::io::Error) -> bool {
     error.to_string().contains("lookup address")
 }
 
-fn cause(error: &DriverError, given: Given) -> Cause {
+fn cause(error: &DriverError, given: UriFeatures) -> Cause {
     let said = error.kind.to_string().to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if code(error) == Some(UNAUTHORIZED) && !given.credentials {
@@ -92,7 +92,7 @@ fn cause(error: &DriverError, given: Given) -> Cause {
     }
 }
 
-pub(super) fn explain(error: &DriverError, uri: &str, given: Given) -> Error {
+pub(super) fn explain(error: &DriverError, uri: &str, given: UriFeatures) -> Error {
     let said = mask_text(&error.kind.to_string());
     say(cause(error, given), uri, &said)
 }
@@ -199,7 +199,7 @@ mod tests {
     fn a_refused_certificate_is_told_what_helps() {
         let hint = |words: &str, authority| {
             let error = io::Error::other(format!("invalid peer certificate: {words}")).into();
-            let given = Given { tls: true, authority, credentials: false };
+            let given = UriFeatures { tls: true, authority, credentials: false };
             explain(&error, "mongodb://h/", given).hint
         };
         assert!(hint("UnknownIssuer", false).starts_with("name the certificate's authority"));

@@ -8,13 +8,13 @@ use mongodb::Client;
 use mongodb::options::ClientOptions;
 use tokio::time::{Instant, sleep};
 
-use super::refusal::{Given, explain};
+use super::refusal::{UriFeatures, explain};
 use base::error::{Error, Result};
 
-/// From the initiation of a set to its primary.
+/// Longest time from the initiation of a set to its primary.
 const ELECTION_LIMIT: Duration = Duration::from_secs(60);
 
-/// `mongod-2.log` of the second.
+/// Log of a member, such as `mongod-2.log` of the second.
 pub(super) fn log(first: &Path, member: usize) -> PathBuf {
     match (member, first.file_stem()) {
         (2.., Some(stem)) => {
@@ -24,7 +24,7 @@ pub(super) fn log(first: &Path, member: usize) -> PathBuf {
     }
 }
 
-/// Makes a replica set of them, whose configuration has `more` fields. The first one is its
+/// Makes a replica set of the hosts, whose configuration has `more` fields. The first one is its
 /// primary: the others have no priority, so that every experiment has the same one.
 pub(super) async fn initiate(set: &str, hosts: &[String], more: Document) -> Result<()> {
     let members = (0_i32..).zip(hosts).map(|(number, host)| {
@@ -34,7 +34,7 @@ pub(super) async fn initiate(set: &str, hosts: &[String], more: Document) -> Res
     let mut config = doc! { "_id": set, "members": members.collect::<Vec<Document>>() };
     config.extend(more);
     let first = format!("mongodb://{}/", hosts[0]);
-    let failed = |error: mongodb::error::Error| explain(&error, &first, Given::default());
+    let failed = |error: mongodb::error::Error| explain(&error, &first, UriFeatures::default());
     let mut options = ClientOptions::parse(&first).await.map_err(failed)?;
     options.direct_connection = Some(true);
     let admin = Client::with_options(options).map_err(failed)?.database("admin");
@@ -55,7 +55,7 @@ pub(super) async fn initiate(set: &str, hosts: &[String], more: Document) -> Res
     }
 }
 
-/// One primary, and every other member a secondary.
+/// Whether there is one primary, and every other member is a secondary.
 fn is_ready(status: &Document) -> bool {
     let members = status.get_array("members").map(Vec::as_slice).unwrap_or_default();
     let states = members.iter().filter_map(|it| it.as_document()?.get_i32("state").ok());

@@ -1,44 +1,44 @@
-//! Several mongods as one server: `embedded:hosts=4` (each on its own), `mongod:replset=3`,
-//! `mongod:shards=2`.
+//! Several mongods as one server: `embedded:hosts=4` (independent of each other),
+//! `mongod:replset=3`, `mongod:shards=2`.
 
 use std::fmt;
 
 use bson::doc;
 
 use super::cluster;
+use super::connection_string::parts;
 use super::host::Host;
 use super::managed;
 use super::options::StartOptions;
 use super::program::Program;
 use super::record::{REPLICA_SET, ServerRecord};
 use super::replica_set::{initiate, log};
-use super::server::Server;
-use super::uri::parts;
+use super::server_handle::ServerHandle;
 use base::error::{Error, Result};
 
 const SET: &str = "rs0";
-/// More than a machine of today has cores for.
+/// Maximum number of hosts: more than a machine of today has cores for.
 const HOSTS_MAX: usize = 64;
-/// The server's own limit of voting members.
+/// Maximum number of members: the server's own limit of voting members.
 const MEMBERS_MAX: usize = 7;
-/// More than a study of a sharded cluster on one machine asks for.
+/// Maximum number of shards: more than a study of a cluster on one machine needs.
 const SHARDS_MAX: usize = 16;
 /// The beginning of the topology of several hosts.
 const HOSTS: &str = "hosts";
 
-/// How many mongods a server is made of, and what they are to each other.
+/// How many mongods a server consists of, and how they are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ServerShape {
     One,
     /// Servers that know nothing of each other.
     Hosts(usize),
     ReplicaSet(usize),
-    /// Behind a mongos.
+    /// Shards of a cluster, which drivers reach through a mongos.
     Shards(usize),
 }
 
-/// As it stands behind `--server`.
-impl fmt::Display for Shape {
+/// The shape as `--server` takes it.
+impl fmt::Display for ServerShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::One => Ok(()),
@@ -49,11 +49,11 @@ impl fmt::Display for Shape {
     }
 }
 
-impl Shape {
-    /// Takes the shape off the end of the words after `--server`.
+impl ServerShape {
+    /// Splits the shape off the end of the words after `--server`.
     ///
     /// # Errors
-    /// A shape that there is not, or a number that makes none.
+    /// A shape that does not exist, or a number that it cannot have.
     pub fn split(words: &str) -> Result<(&str, Self)> {
         let Some((kind, shape)) = words.rsplit_once(':') else { return Ok((words, Self::One)) };
         let Some((name, number)) = shape.split_once('=') else { return Ok((words, Self::One)) };
@@ -75,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a record, as it stands behind `--server`.
+    /// Shape of a record, as `--server` takes it.
     pub fn again(uri: &str, topology: &str) -> String {
         if let Some(shards) = topology.strip_prefix(cluster::TOPOLOGY) {
             return format!(":shards={shards}");
@@ -91,13 +91,13 @@ impl Shape {
         }
     }
 
-    /// Starts as many mongods as it needs, one after the other: each is a program of its own.
+    /// Starts as many mongods as it needs, one after the other.
     pub async fn open(
         self,
         host: &Host,
         program: &Program,
         options: &StartOptions,
-    ) -> Result<Server> {
+    ) -> Result<ServerHandle> {
         let number = match self {
             Self::One => return managed::start(host, program, options).await,
             Self::Shards(number) => return cluster::open(host, program, options, number).await,
@@ -126,8 +126,8 @@ impl Shape {
     }
 }
 
-/// One server of several; none of them knows the others.
-pub(super) fn join(mut servers: Vec<Server>) -> Server {
+/// Makes one server of several that do not know each other.
+pub(super) fn join(mut servers: Vec<ServerHandle>) -> ServerHandle {
     let others = servers.split_off(1);
     let mut first = servers.pop().expect("a host");
     let hosts: Vec<String> =
@@ -144,12 +144,15 @@ mod tests {
 
     #[test]
     fn a_shape_stands_behind_the_kind() {
-        let split = |words| Shape::split(words).expect(words);
-        assert_eq!(split("embedded"), ("embedded", Shape::One));
-        assert_eq!(split("embedded@4.4:hosts=4"), ("embedded@4.4", Shape::Hosts(4)));
-        assert_eq!(split("/opt/a:b/mongod:replset=3"), ("/opt/a:b/mongod", Shape::ReplicaSet(3)));
-        assert_eq!(split("/opt/a:b/mongod"), ("/opt/a:b/mongod", Shape::One));
-        assert_eq!(split("mongod:shards=2"), ("mongod", Shape::Shards(2)));
+        let split = |words| ServerShape::split(words).expect(words);
+        assert_eq!(split("embedded"), ("embedded", ServerShape::One));
+        assert_eq!(split("embedded@4.4:hosts=4"), ("embedded@4.4", ServerShape::Hosts(4)));
+        assert_eq!(
+            split("/opt/a:b/mongod:replset=3"),
+            ("/opt/a:b/mongod", ServerShape::ReplicaSet(3))
+        );
+        assert_eq!(split("/opt/a:b/mongod"), ("/opt/a:b/mongod", ServerShape::One));
+        assert_eq!(split("mongod:shards=2"), ("mongod", ServerShape::Shards(2)));
         for wrong in [
             "mongod:shards=0",
             "embedded:hosts=1",
@@ -157,19 +160,19 @@ mod tests {
             "embedded:hosts=x",
             "mongod:x=2",
         ] {
-            assert!(Shape::split(wrong).is_err(), "{wrong}");
+            assert!(ServerShape::split(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn a_recorded_shape_is_asked_for_again() {
         let four = "mongodb://a:1,a:2,a:3,a:4/";
-        assert_eq!(Shape::again(four, "hosts: 4, each standalone"), ":hosts=4");
+        assert_eq!(ServerShape::again(four, "hosts: 4, each standalone"), ":hosts=4");
         assert_eq!(
-            Shape::again("mongodb://a:1,a:2/?replicaSet=rs0", "replica set rs0"),
+            ServerShape::again("mongodb://a:1,a:2/?replicaSet=rs0", "replica set rs0"),
             ":replset=2"
         );
-        assert_eq!(Shape::again("mongodb://a:1/", "sharded: 2"), ":shards=2");
-        assert_eq!(Shape::again("mongodb://a:1/", "standalone"), "");
+        assert_eq!(ServerShape::again("mongodb://a:1/", "sharded: 2"), ":shards=2");
+        assert_eq!(ServerShape::again("mongodb://a:1/", "standalone"), "");
     }
 }

@@ -1,16 +1,16 @@
 //! Wire versions that a driver and a server have in common. A driver compares them before its first
-//! command, and says both ranges in the words of its specification (Server Discovery and
+//! command, and its error names both ranges in the words of its specification (Server Discovery and
 //! Monitoring). An older one sends a message that newer servers no longer take.
 
 use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::catalogue::{Entry, catalogue};
+use super::catalogue::{CatalogueEntry, catalogue};
 
-/// OP_MSG came with it; before, commands were an OP_QUERY.
+/// Wire version that introduced OP_MSG; before, commands were an OP_QUERY.
 const OP_MSG: i32 = 6;
-/// That of MongoDB 5.0, the last server that takes an OP_QUERY for a command.
+/// Wire version of MongoDB 5.0, the last server that accepts commands as OP_QUERY.
 const OP_QUERY_MAX: i32 = 13;
 
 static SERVER_IS_OLD: LazyLock<Regex> = LazyLock::new(|| {
@@ -30,15 +30,15 @@ fn pattern(text: &str) -> Regex {
     Regex::new(&format!("(?is){text}")).expect("it is ours")
 }
 
-/// The ranges of driver and server, and the server of ours that would work, where a driver's error
-/// says that they do not meet.
+/// Explains a driver's error that says that its wire versions and the server's do not overlap: both
+/// ranges, and the embedded server that would work.
 pub fn would_work(said: &str) -> Option<String> {
     let versions = |pattern: &Regex| {
         let found = pattern.captures(said)?;
         Some([found[1].parse::<i32>().ok()?, found[2].parse::<i32>().ok()?])
     };
     let entries = &catalogue().servers;
-    // Of those that take the oldest messages, the newest that runs on any processor.
+    // The newest of those that accept the oldest messages and run on any processor.
     let old = entries.iter().find(|it| !it.avx && it.max_wire_version <= OP_QUERY_MAX);
     if let Some([has, wants]) = versions(&SERVER_IS_OLD) {
         let ranges =
@@ -59,7 +59,7 @@ pub fn would_work(said: &str) -> Option<String> {
     })
 }
 
-fn named(ranges: &str, entry: Option<&Entry>) -> String {
+fn named(ranges: &str, entry: Option<&CatalogueEntry>) -> String {
     let Some(entry) = entry else { return ranges.to_owned() };
     let series = entry.version.rsplit_once('.').map_or(&*entry.version, |(series, _)| series);
     let max = entry.max_wire_version;
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn ranges_that_do_not_meet_are_told_with_a_server_that_would_work() {
-        // As drivers write it.
+        // The text as drivers write it.
         for (said, ranges, server) in [
             (
                 "Server at h:1 reports wire version 8, but this version of PyMongo requires at \

@@ -5,10 +5,10 @@
 //! ← {"type":"rotate","prefix":"FOLDER/tap/r01-find_one"}
 //! → {"type":"rotated"}
 //! ```
-//! After `rotated` everything that a driver has got an answer for is in the files of the prefix
-//! before, which are closed, and what follows goes to `PREFIX-ARM.bin` and `PREFIX-ARM.json`
-//! (see `recording`). Without a prefix, as at the beginning, nothing is written down. The end of
-//! stdin is the end of the core, and of the tap.
+//! After `rotated` every command that a driver has an answer to is in the files of the earlier
+//! prefix, which are closed, and what follows goes to `PREFIX-ARM.bin` and `PREFIX-ARM.json` (see
+//! `recording`). Without a prefix, as at the beginning, nothing is recorded. The end of stdin is
+//! the end of the core, and of the tap.
 
 use std::fs::File;
 use std::io::{BufRead, Write};
@@ -21,36 +21,36 @@ use serde::{Deserialize, Serialize};
 use base::clock::Epoch;
 use base::error::{Error, Result};
 
-use super::arm::Sink;
 use super::link::LinkSpec;
 use super::mark::MarkFields;
-use super::proxy::{Options, Proxy, log_to_stderr};
+use super::proxy::{Proxy, ProxyOptions, log_to_stderr};
 use super::recording::{Recording, paths};
+use super::tapped_arm::Sink;
 
-/// From the core.
+/// Command from the core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Command {
+pub enum ControlCommand {
     /// Close the files and begin others.
     Rotate {
-        /// The beginning of their names; None: nothing is written down.
+        /// The beginning of their names; None if nothing is recorded.
         prefix: Option<PathBuf>,
     },
 }
 
-/// To the core.
+/// Message to the core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// The first line.
     Listening {
-        /// By arm.
+        /// Addresses by arm.
         addresses: Vec<SocketAddr>,
     },
-    /// The files of the prefix before are whole.
+    /// The files of the earlier prefix are complete.
     Rotated,
-    /// They are not, or others could not be begun. The proxy goes on, and writes nothing down until
-    /// the next rotation.
+    /// They are not complete, or others could not be created. The proxy continues, and records
+    /// nothing until the next rotation.
     Failed {
         /// Reason, for people.
         message: String,
@@ -59,16 +59,16 @@ pub enum Event {
 
 /// Configuration of a tap.
 #[derive(Debug)]
-pub struct Start {
+pub struct ControlOptions {
     /// The server, `HOST:PORT`.
     pub to: String,
     /// Listeners.
     pub arms: u16,
     /// The experiment's epoch.
     pub epoch: Epoch,
-    /// The link between.
+    /// The simulated link.
     pub link: Option<LinkSpec>,
-    /// Fields by which messages are told.
+    /// Fields that identify messages.
     pub marks: Option<MarkFields>,
 }
 
@@ -76,9 +76,13 @@ pub struct Start {
 ///
 /// # Errors
 /// A server whose name means nothing, no address to listen on; a command that is none.
-pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) -> Result<()> {
+pub fn serve(
+    start: &ControlOptions,
+    commands: impl BufRead,
+    answers: &mut impl Write,
+) -> Result<()> {
     let outputs: Vec<Arc<Output>> = (0..start.arms).map(|_| Arc::default()).collect();
-    let options = Options {
+    let options = ProxyOptions {
         listen: vec!["127.0.0.1:0".to_owned(); start.arms.into()],
         to: start.to.clone(),
         link: start.link.clone(),
@@ -92,7 +96,7 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
     })?;
     let mut answer = |it: &Event| {
         let line = serde_json::to_string(it).expect("answers serialise");
-        // A core that has gone is found at the next line.
+        // A core that has ended is noticed at the next line.
         let _ = writeln!(answers, "{line}").and_then(|()| answers.flush());
     };
     answer(&Event::Listening { addresses: proxy.addresses().to_vec() });
@@ -100,7 +104,7 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
     let mut before: Option<PathBuf> = None;
     for line in commands.lines() {
         let Ok(line) = line else { break };
-        let Command::Rotate { prefix } = serde_json::from_str(&line).map_err(|error| {
+        let ControlCommand::Rotate { prefix } = serde_json::from_str(&line).map_err(|error| {
             Error::usage(format!("the tap got {line:?}: {error}"), "the core speaks to it")
         })?;
         let closed = outputs.iter().enumerate().try_for_each(|(arm, output)| {
@@ -154,7 +158,7 @@ fn rotate(
     })
 }
 
-/// Where one arm's records go.
+/// File that one arm's records go to.
 #[derive(Debug, Default)]
 struct Output {
     state: Mutex<OutputState>,
@@ -171,13 +175,13 @@ impl Output {
         let mut state = self.state.lock().expect("no panic");
         let Some(file) = &mut state.file else { return };
         if let Err(error) = file.write_all(records) {
-            // Half a record may stand there: the rest would be read at the wrong place.
+            // Half a record may be in the file, and later ones would be read at the wrong place.
             state.file = None;
             state.failed = Some(error.to_string());
         }
     }
 
-    /// Goes on with another file; answers why the one before is not whole.
+    /// Continues with another file; returns why the one before is not complete.
     fn exchange(&self, file: Option<File>) -> Option<String> {
         let mut state = self.state.lock().expect("no panic");
         state.file = file;

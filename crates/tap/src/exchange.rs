@@ -22,8 +22,8 @@
 //! buffer keeps the tap from reading within a message; that time is subtracted, because it is the
 //! link's and neither the client's nor the server's.
 //!
-//! Marks stand there only where they were asked for (see `mark`). With `documents_in` the mark is
-//! the first message's in the reply. Without it the mark is the first document's of the insert.
+//! Marks are recorded only if they were asked for (see `mark`). With `documents_in` the mark is the
+//! first message's in the reply. Without it the mark is the first document's of the insert.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
@@ -43,9 +43,9 @@ pub mod flags {
     pub const LEGACY: u32 = 1 << 2;
     /// The request, the reply or both are OP_COMPRESSED.
     pub const COMPRESSED: u32 = 1 << 3;
-    /// A reply without a request: the server goes on by itself (exhaust).
+    /// A reply without a request: the server sends it unasked (exhaust).
     pub const STREAMED: u32 = 1 << 4;
-    /// The request's body could not be followed; its bytes went on all the same.
+    /// The request's body could not be followed; its bytes were passed on all the same.
     pub const UNREADABLE: u32 = 1 << 5;
     /// The request or the reply carries a known message.
     pub const MARKED: u32 = 1 << 6;
@@ -71,9 +71,9 @@ pub struct Exchange {
 
 /// The identity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct MessageMark {
     pub producer: u32,
-    /// Its number among those of its producer.
+    /// Number among the messages of its producer.
     pub sequence: u64,
 }
 
@@ -82,13 +82,13 @@ impl Exchange {
         self.flags & bits == bits
     }
 
-    /// The mark of its message; None: it has none, or nobody asked.
-    pub fn mark(&self) -> Option<Mark> {
-        let mark = Mark { producer: self.mark_producer, sequence: self.mark_sequence };
+    /// Mark of its message, if it has one and marks were asked for.
+    pub fn mark(&self) -> Option<MessageMark> {
+        let mark = MessageMark { producer: self.mark_producer, sequence: self.mark_sequence };
         self.is(flags::MARKED).then_some(mark)
     }
 
-    pub fn set_mark(&mut self, mark: Mark) {
+    pub fn set_mark(&mut self, mark: MessageMark) {
         (self.mark_producer, self.mark_sequence) = (mark.producer, mark.sequence);
         self.flags |= flags::MARKED;
     }
@@ -165,10 +165,10 @@ pub fn read(path: &Path) -> Result<Vec<Exchange>> {
     Exchanges::open(path)?.collect()
 }
 
-/// The records of one file in constant memory. They end at an error.
+/// The records of one file in constant memory. They stop at an error.
 pub struct Exchanges {
     path: PathBuf,
-    /// None after an error: asked again it would give the same one for ever.
+    /// The file; None after an error, which would otherwise be returned for ever.
     file: Option<BufReader<File>>,
 }
 

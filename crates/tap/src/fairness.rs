@@ -19,7 +19,7 @@ const MEANINGS: [(&str, &str); 5] = [
 
 /// One arm in one phase.
 #[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
+pub struct ArmTraffic<'a> {
     pub name: &'a str,
     pub tap: &'a Tap,
     /// Operations in the same turns.
@@ -27,7 +27,7 @@ pub struct Side<'a> {
 }
 
 /// A sentence for each difference from the first arm; empty where all are alike.
-pub fn fairness(arms: &[Side<'_>]) -> Vec<String> {
+pub fn fairness(arms: &[ArmTraffic<'_>]) -> Vec<String> {
     let Some((baseline, others)) = arms.split_first() else { return Vec::new() };
     let mut sentences = Vec::new();
     for arm in others.iter().filter(|arm| arm.operations > 0 && baseline.operations > 0) {
@@ -48,8 +48,8 @@ fn differ(a: f64, b: f64) -> bool {
 }
 
 /// Commands, documents and bytes an operation.
-fn amounts(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
-    let documents = |side: &Side<'_>| {
+fn amounts(a: &ArmTraffic<'_>, b: &ArmTraffic<'_>, sentences: &mut Vec<String>) {
+    let documents = |side: &ArmTraffic<'_>| {
         let all: u64 = side.tap.commands.values().map(|it| it.documents).sum();
         all as f64 / side.operations as f64
     };
@@ -73,8 +73,8 @@ fn amounts(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
 }
 
 /// Commands that only one side sends.
-fn commands(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
-    let only = |one: &Side<'_>, other: &Side<'_>| {
+fn commands(a: &ArmTraffic<'_>, b: &ArmTraffic<'_>, sentences: &mut Vec<String>) {
+    let only = |one: &ArmTraffic<'_>, other: &ArmTraffic<'_>| {
         let is_own = |it: Option<&TapCommand>| it.is_some_and(|it| it.count > it.background);
         let names = one
             .tap
@@ -95,7 +95,7 @@ fn commands(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
         }
     }
     for (one, other) in [(b, a), (a, b)] {
-        let of = |side: &Side<'_>, name: &str| side.tap.commands.contains_key(name);
+        let of = |side: &ArmTraffic<'_>, name: &str| side.tap.commands.contains_key(name);
         if of(one, "OP_COMPRESSED") && !of(other, "OP_COMPRESSED") {
             sentences
                 .push(format!("{} compresses its messages, {} does not.", one.name, other.name));
@@ -108,7 +108,7 @@ fn commands(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
     }
 }
 
-fn legacy<'a>(side: &Side<'a>) -> Vec<&'a str> {
+fn legacy<'a>(side: &ArmTraffic<'a>) -> Vec<&'a str> {
     let names = side.tap.commands.keys().map(String::as_str);
     names.filter(|it| LEGACY.contains(it)).collect()
 }
@@ -116,10 +116,10 @@ fn legacy<'a>(side: &Side<'a>) -> Vec<&'a str> {
 const LEGACY: [&str; 6] =
     ["OP_QUERY", "OP_INSERT", "OP_UPDATE", "OP_DELETE", "OP_GET_MORE", "OP_KILL_CURSORS"];
 
-type Named<'a> = (&'a str, &'a TapCommand);
+type NamedCommand<'a> = (&'a str, &'a TapCommand);
 
 /// Batches as they were split on the wire.
-fn batches(command: &str, a: Named<'_>, b: Named<'_>, sentences: &mut Vec<String>) {
+fn batches(command: &str, a: NamedCommand<'_>, b: NamedCommand<'_>, sentences: &mut Vec<String>) {
     let mean = |it: &TapCommand| {
         let commands: u64 = it.batches.values().sum();
         (commands > 0).then(|| it.documents as f64 / commands as f64)
@@ -141,7 +141,7 @@ fn batches(command: &str, a: Named<'_>, b: Named<'_>, sentences: &mut Vec<String
 }
 
 /// Fields that only one side's command carries.
-fn fields(command: &str, a: Named<'_>, b: Named<'_>, sentences: &mut Vec<String>) {
+fn fields(command: &str, a: NamedCommand<'_>, b: NamedCommand<'_>, sentences: &mut Vec<String>) {
     if a.1.count == a.1.background && b.1.count == b.1.background {
         return; // handshakes name their drivers, and compare nothing
     }

@@ -10,32 +10,32 @@
 //!                                   ▼
 //!                               summary, fairness, messages: pure functions
 //! ```
-//! It always runs as a process of its own (`mongodyno tap`): in front of an application (`alone`),
-//! or driven by the core over lines on stdin (`control`). It has threads that block, and no
-//! runtime: a wake-up through an event loop costs more than one out of `read`.
+//! It always runs as a separate process (`mongodyno tap`): in front of an application (`alone`), or
+//! driven by the core over lines on stdin (`control`). It has threads that block, and no runtime: a
+//! wake-up through an event loop costs more than one out of `read`.
 
-pub mod alone;
-pub mod arm;
-mod body;
-mod connection;
 pub mod control;
 pub mod exchange;
 pub mod fairness;
+mod framing;
 pub mod link;
 pub mod mark;
-mod matching;
-mod message;
-pub mod messages;
+pub mod message_ways;
+mod operation_matching;
 mod pipe;
 pub mod proxy;
 pub mod recording;
-mod reply;
+mod reply_body;
+mod request_body;
 mod shapes;
-pub mod summary;
+pub mod standalone;
 mod tally;
+pub mod tap_summary;
+pub mod tapped_arm;
+mod tapped_connection;
 pub mod validate;
 
-pub use shapes::Shape;
+pub use shapes::CommandShape;
 
 /// Why a replica set cannot be tapped; None where it can be. `topology` is the record's.
 pub fn refusal(topology: &str) -> Option<String> {

@@ -1,9 +1,9 @@
 //! The simulated link: bandwidth each way, delay, jitter.
 //!
 //! It is a token bucket in virtual time. A chunk departs after the chunks before it, and takes its
-//! bytes / bandwidth. It is delivered half a round trip later. Nobody waits for tokens; a writer
+//! bytes / bandwidth. It is delivered half a round trip later. No thread waits for tokens; a writer
 //! sleeps until the delivery's time (see `pipe`). All connections of a listener share the
-//! bandwidth, each way on its own, as on one cable.
+//! bandwidth, separately for each direction, as on one cable.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
@@ -45,15 +45,15 @@ const RTT_MAX: Duration = Duration::from_secs(2);
 /// connection must not keep the others waiting.
 const CHUNK_BYTES_MAX: usize = 16 << 10;
 const CHUNK_BYTES_MIN: usize = 1460;
-/// Beyond this bandwidth, such chunks would cost more wake-ups than two cores have.
+/// Bandwidth beyond which such chunks would cost more wake-ups than two cores can do.
 const FAST_BITS_PER_SECOND: u64 = 1_000_000_000;
 const FAST_CHUNK_BYTES: usize = 64 << 10;
 /// Least size of a switch port's queue, beside the bytes on the wire. It has to hold the bytes that
 /// a fast link carries while a busy machine delays the filling thread.
 const QUEUE_BYTES_MIN: usize = 256 << 10;
 const QUEUE: Duration = Duration::from_millis(4);
-/// Asked of the kernel for each of the tap's sockets, each way. The kernel's own sizes grow to
-/// megabytes: unacknowledged writes would vanish into them at the speed of memory.
+/// Buffer size that each of the tap's sockets asks the kernel for, each way. The kernel's own sizes
+/// grow to megabytes: unacknowledged writes would vanish into them at the speed of memory.
 pub const SOCKET_BYTES: usize = 128 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,23 +168,23 @@ impl LinkSpec {
 }
 
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct SimulatedLink {
     pub spec: LinkSpec,
     /// To the server, to the client.
-    pub ways: [Way; 2],
+    pub ways: [LinkDirection; 2],
 }
 
-impl Link {
+impl SimulatedLink {
     pub fn new(spec: LinkSpec) -> Self {
         let hop_ns = HOP_NS.get().copied().unwrap_or_default();
-        let ways = [1, 2].map(|seed| Way::new(&spec, hop_ns, seed));
+        let ways = [1, 2].map(|seed| LinkDirection::new(&spec, hop_ns, seed));
         Self { spec, ways }
     }
 }
 
 /// One way of the link. Times are ns since the epoch.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct LinkDirection {
     ns_per_byte: f64,
     delay_ns: u64,
     jitter_ns: u64,
@@ -197,7 +197,7 @@ struct WayState {
     random: u64,
 }
 
-impl Way {
+impl LinkDirection {
     fn new(spec: &LinkSpec, hop_ns: u64, seed: u64) -> Self {
         Self {
             ns_per_byte: 8e9 / spec.bits_per_second as f64,
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn chunks_queue_behind_each_other_and_idle_time_is_not_saved_up() {
-        let link = Link::new(spec("8mbit,rtt=2ms")); // a byte a microsecond
+        let link = SimulatedLink::new(spec("8mbit,rtt=2ms")); // a byte a microsecond
         let up = &link.ways[0];
         assert_eq!(up.delivery_ns(1000, 0), 2_000_000);
         assert_eq!(up.delivery_ns(1000, 0), 3_000_000, "it waits for the one before");
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn jitter_is_spread_around_the_delay_and_repeats() {
         let deliveries = || {
-            let link = Link::new(spec("8mbit,rtt=2ms,jitter=1ms"));
+            let link = SimulatedLink::new(spec("8mbit,rtt=2ms,jitter=1ms"));
             let at = |step: u64| {
                 let now = step * 10_000_000;
                 link.ways[0].delivery_ns(1000, now) - now

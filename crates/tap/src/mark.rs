@@ -1,9 +1,9 @@
 //! The mark of a message: two whole numbers that the application writes into its documents, its
 //! producer's and its own. They are read only where `--mark` names their fields.
 //!
-//! Of an insert the first document is read, of a cursor's answer the first that has both numbers;
-//! the documents behind it are counted. Reading all of them was rejected, because a record has one
-//! size.
+//! For an insert, the first document is read; for a cursor's reply, the first that has both
+//! numbers, and the documents after it are counted. Reading all of them was rejected, because a
+//! record has one size.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wire::raw::kind;
 use wire::walk::{Go, NAME_BYTES_MAX, Visitor};
 
-use super::exchange::Mark;
+use super::exchange::MessageMark;
 
 /// Doubles are exact whole numbers up to this.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
@@ -57,7 +57,7 @@ impl std::fmt::Display for MarkFields {
 #[derive(Debug)]
 pub(super) struct Numbers {
     fields: Arc<MarkFields>,
-    /// The next value is the sequence, not the producer.
+    /// Whether the next value is the sequence, and not the producer.
     next_is_sequence: bool,
     producer: Option<u32>,
     sequence: Option<u64>,
@@ -90,12 +90,12 @@ impl Numbers {
         }
     }
 
-    pub fn mark(&self) -> Option<Mark> {
-        Some(Mark { producer: self.producer?, sequence: self.sequence? })
+    pub fn mark(&self) -> Option<MessageMark> {
+        Some(MessageMark { producer: self.producer?, sequence: self.sequence? })
     }
 }
 
-/// A whole number of any type; None: negative, or a double that is not whole.
+/// A whole number of any type; None if it is negative, or a double that is not whole.
 fn whole(kind: u8, bytes: [u8; 8]) -> Option<u64> {
     match kind {
         kind::INT => {
@@ -129,8 +129,8 @@ mod tests {
 
     use wire::{HEADER_BYTES, Header};
 
-    use super::super::body::Body;
-    use super::super::message::{Follower, Passed};
+    use super::super::framing::{Follower, Passed};
+    use super::super::request_body::RequestBody;
     use super::*;
 
     fn message(opcode: i32, body: &[u8]) -> Vec<u8> {
@@ -158,7 +158,7 @@ mod tests {
     /// The marks of a stream's messages, read in pieces.
     fn marks(stream: &[u8], piece: usize) -> Vec<Option<(u32, u64)>> {
         let fields = Arc::new("producer,sequence".parse().expect("two names"));
-        let mut follower = Follower::new(Body::new(Some(&fields)));
+        let mut follower = Follower::new(RequestBody::new(Some(&fields)));
         let mut all = Vec::new();
         for bytes in stream.chunks(piece) {
             let passed = follower.follow(bytes, Passed::default(), |_, body| {

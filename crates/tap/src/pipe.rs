@@ -1,17 +1,17 @@
 //! One direction of a connection on the link: chunks between the thread that reads them and the one
-//! that writes them when they are due. Bounded in bytes.
+//! that writes them when they are due. Its size in bytes is bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 
 #[derive(Debug)]
-pub(super) struct Chunk {
+pub(super) struct LinkChunk {
     /// Longer than its content: clearing it for every read would cost as much as the link at 5
     /// Gbit/s.
     pub memory: Vec<u8>,
     pub count: usize,
     pub read_ns: u64,
-    /// See `message::Passed`.
+    /// See `framing::Passed`.
     pub held_ns: u64,
     pub delivery_ns: u64,
 }
@@ -26,13 +26,13 @@ pub(super) struct Pipe {
 
 #[derive(Debug, Default)]
 struct State {
-    chunks: VecDeque<Chunk>,
+    chunks: VecDeque<LinkChunk>,
     bytes: usize,
-    /// No more chunks come.
+    /// Whether no more chunks come.
     ended: bool,
-    /// Nobody takes them any more.
+    /// Whether no thread takes chunks any more.
     broken: bool,
-    /// Memory of chunks that are through.
+    /// Memory of delivered chunks.
     spare: Vec<Vec<u8>>,
     delivery_ns: u64,
 }
@@ -42,7 +42,7 @@ impl Pipe {
         Self { bytes_max, state: Mutex::new(State::default()), changed: Condvar::new() }
     }
 
-    /// Waits until there is room for `bytes`; false: it is broken.
+    /// Waits until there is room for `bytes`. Returns false if the pipe is broken.
     pub fn room(&self, bytes: usize) -> bool {
         let state = self.state.lock().expect("no panic");
         // A single chunk always fits: the bound is far above its size.
@@ -51,7 +51,7 @@ impl Pipe {
     }
 
     /// Puts a chunk in; one that jitter made early waits for the one before it.
-    pub fn push(&self, mut chunk: Chunk) {
+    pub fn push(&self, mut chunk: LinkChunk) {
         let mut state = self.state.lock().expect("no panic");
         chunk.delivery_ns = chunk.delivery_ns.max(state.delivery_ns);
         state.delivery_ns = chunk.delivery_ns;
@@ -62,15 +62,15 @@ impl Pipe {
     }
 
     /// The next chunk, which still counts until it is given to [`Pipe::through`]; None at the end.
-    pub fn next(&self) -> Option<Chunk> {
+    pub fn next(&self) -> Option<LinkChunk> {
         let state = self.state.lock().expect("no panic");
         let empty = |state: &mut State| state.chunks.is_empty() && !state.ended && !state.broken;
         let mut state = self.changed.wait_while(state, empty).expect("no panic");
         if state.broken { None } else { state.chunks.pop_front() }
     }
 
-    /// A chunk is delivered: room for others.
-    pub fn through(&self, chunk: Chunk) {
+    /// Called when a chunk is delivered, which makes room for others.
+    pub fn through(&self, chunk: LinkChunk) {
         let mut state = self.state.lock().expect("no panic");
         state.bytes -= chunk.count;
         state.spare.push(chunk.memory);
@@ -84,13 +84,13 @@ impl Pipe {
         spare.unwrap_or_else(|| vec![0; bytes])
     }
 
-    /// No more chunks come; those inside are still delivered.
+    /// Ends the input; chunks inside are still delivered.
     pub fn end(&self) {
         self.state.lock().expect("no panic").ended = true;
         self.changed.notify_all();
     }
 
-    /// The connection is over; both ends let go.
+    /// Breaks the pipe because the connection has ended: both ends stop.
     pub fn break_off(&self) {
         self.state.lock().expect("no panic").broken = true;
         self.changed.notify_all();
@@ -101,8 +101,8 @@ impl Pipe {
 mod tests {
     use super::*;
 
-    fn chunk(bytes: usize, delivery_ns: u64) -> Chunk {
-        Chunk { memory: vec![0; 100], count: bytes, read_ns: 0, held_ns: 0, delivery_ns }
+    fn chunk(bytes: usize, delivery_ns: u64) -> LinkChunk {
+        LinkChunk { memory: vec![0; 100], count: bytes, read_ns: 0, held_ns: 0, delivery_ns }
     }
 
     #[test]

@@ -13,32 +13,33 @@ use nix::sys::socket::{self, Backlog, setsockopt, sockopt};
 
 use base::clock::{Epoch, sharpen_sleeps};
 use base::error::{Error, Exit, Result};
-use base::process::raise_file_limit;
+use base::process_id::raise_file_limit;
 
-use super::Shape;
-use super::arm::{Arm, Log, Sink, spawn};
-use super::connection::Connection;
-use super::link::{Link, LinkSpec, SOCKET_BYTES, calibrate};
+use super::CommandShape;
+use super::link::{LinkSpec, SOCKET_BYTES, SimulatedLink, calibrate};
 use super::mark::MarkFields;
 use super::recording::ConnectionRecord;
 use super::shapes::Shapes;
+use super::tapped_arm::{Log, Sink, TappedArm, spawn};
+use super::tapped_connection::Connection;
 
-/// After a failed `accept` (no file descriptors, mostly), so that it is not tried in a circle.
+/// Pause after a failed `accept`, mostly for want of file descriptors, so that it is not retried at
+/// once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Configuration of a proxy.
-pub struct Options {
-    /// One listener for each, `HOST:PORT`.
+pub struct ProxyOptions {
+    /// Addresses of the listeners, `HOST:PORT`.
     pub listen: Vec<String>,
     /// The server, `HOST:PORT`.
     pub to: String,
-    /// The link between; each listener has one of its own.
+    /// The simulated link; each listener has its own.
     pub link: Option<LinkSpec>,
-    /// Fields by which messages are told; None: they are not looked for.
+    /// Fields that identify messages; None if they are not looked for.
     pub marks: Option<MarkFields>,
     /// Zero of all times.
     pub epoch: Epoch,
-    /// Where a dropped connection is named.
+    /// Log for dropped connections.
     pub log: Log,
 }
 
@@ -49,7 +50,7 @@ pub fn log_to_stderr(line: &str) {
 
 /// One listener and its connections.
 struct Listener {
-    arm: Arc<Arm>,
+    arm: Arc<TappedArm>,
     to: Vec<SocketAddr>,
     connections: Mutex<Connections>,
     stopping: AtomicBool,
@@ -58,9 +59,9 @@ struct Listener {
 #[derive(Default)]
 struct Connections {
     open: HashMap<u32, Arc<Connection>>,
-    /// Most of them at once.
+    /// Most connections open at once.
     peak: usize,
-    /// Closed since they were last asked for.
+    /// Connections closed since the last request for them.
     closed: Vec<ConnectionRecord>,
 }
 
@@ -75,7 +76,7 @@ impl Listener {
                 let listener = self.clone();
                 spawn(move || listener.serve(client))
             });
-            // Once: who has no files left has none for a while.
+            // Logged once: a process without free files stays so for a while.
             if let (Err(error), false) = (&served, failing) {
                 self.arm.log(&format!("a connection could not be taken: {error}"));
             }
@@ -86,8 +87,7 @@ impl Listener {
         }
     }
 
-    /// One connection; here and not in the listener's thread, because a server can be slow to take
-    /// it.
+    /// Serves one connection, in its own thread, because a server can be slow to accept it.
     fn serve(self: Arc<Self>, client: TcpStream) {
         let server = TcpStream::connect(&self.to[..]).and_then(|server| {
             for socket in [&client, &server] {
@@ -125,18 +125,18 @@ impl Listener {
     }
 }
 
-/// A running proxy. When it is dropped it takes no new connections; those there go on.
+/// A running proxy. After it is dropped it accepts no new connections; open ones continue.
 pub struct Proxy {
     listeners: Vec<Arc<Listener>>,
     addresses: Vec<SocketAddr>,
 }
 
 impl Proxy {
-    /// Listens. `sink` gives the place for the records of a listener, by its number.
+    /// Begins to listen. `sink` returns the place for the records of a listener, by its number.
     ///
     /// # Errors
     /// An address that cannot be listened on, or a server whose name means nothing.
-    pub fn start(options: &Options, sink: impl Fn(usize) -> Sink) -> Result<Self> {
+    pub fn start(options: &ProxyOptions, sink: impl Fn(usize) -> Sink) -> Result<Self> {
         let _ = raise_file_limit(); // connections beyond it are refused, each with a line
         if options.link.is_some() {
             let epoch = options.epoch;
@@ -144,7 +144,7 @@ impl Proxy {
                 sharpen_sleeps();
                 calibrate(epoch);
             });
-            // Without it sleeps are a little late, which the validation would say.
+            // Without it sleeps are a little late, which the validation would report.
             let _ = calibrated.map(JoinHandle::join);
         }
         let to: Vec<SocketAddr> = resolve(&options.to)?;
@@ -163,10 +163,10 @@ impl Proxy {
             socket::listen(&listener, Backlog::MAXALLOWABLE)
                 .map_err(|error| refused(&error.into()))?;
             let address = listener.local_addr().map_err(|error| refused(&error))?;
-            let arm = Arc::new(Arm {
+            let arm = Arc::new(TappedArm {
                 epoch: options.epoch,
                 shapes: shapes.clone(),
-                link: options.link.clone().map(Link::new),
+                link: options.link.clone().map(SimulatedLink::new),
                 marks: marks.clone(),
                 sink: sink(number),
                 log: options.log.clone(),
@@ -185,7 +185,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Where it listens, by number.
+    /// Addresses where it listens, by number.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -199,7 +199,7 @@ impl Proxy {
         }
     }
 
-    /// The listener's connections: those open, and those closed since this was last asked.
+    /// The listener's connections: open ones, and those closed since the last call.
     pub fn connections(&self, arm: usize) -> Vec<ConnectionRecord> {
         let mut connections = self.listeners[arm].lock();
         let mut records = std::mem::take(&mut connections.closed);
@@ -214,7 +214,7 @@ impl Proxy {
     }
 
     /// All kinds of commands so far, by number.
-    pub fn shapes(&self) -> Vec<Shape> {
+    pub fn shapes(&self) -> Vec<CommandShape> {
         self.listeners.first().map_or_else(Vec::new, |it| it.arm.shapes.list())
     }
 }
@@ -223,7 +223,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         for (listener, address) in self.listeners.iter().zip(&self.addresses) {
             listener.stopping.store(true, Ordering::Relaxed);
-            // Wakes the listener's thread, which finds that it is to end.
+            // The connection wakes the listener's thread, which finds that it is to end.
             let _ = TcpStream::connect(address);
         }
     }

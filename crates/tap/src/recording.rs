@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
 
-use super::Shape;
+use super::CommandShape;
 use super::exchange::{self, Exchange};
 
 /// `PREFIX-ARM.json`: the meanings of the exchanges' numbers, and the connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// As it was asked for.
+    /// The link as it was asked for.
     pub link: Option<String>,
-    /// By number.
-    pub shapes: Vec<Shape>,
-    /// Those that were open at any time of the stretch.
+    /// Kinds of commands, by number.
+    pub shapes: Vec<CommandShape>,
+    /// Connections that were open at any time of the stretch.
     pub connections: Vec<ConnectionRecord>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionRecord {
-    /// As in the exchanges.
+    /// Number of the connection, as in the exchanges.
     pub number: u32,
     pub opened_ns: u64,
-    /// None while it is open.
+    /// When it was closed; None while it is open.
     pub closed_ns: Option<u64>,
     /// Bytes to the server since it was opened.
     pub bytes_out: u64,

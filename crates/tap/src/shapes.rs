@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use base::say::clean;
 use wire::OpCode;
 
-use super::body::Body;
+use super::request_body::RequestBody;
 
-/// Further kinds are one, [`OTHER`]: field names come from elsewhere and could have no end.
+/// Maximum number of kinds; further ones count as [`OTHER`], because field names come from
+/// elsewhere and could be endless.
 const SHAPES_MAX: usize = 4096;
-/// Likewise for the names of commands, each of which gets a histogram.
+/// Maximum number of command names, each of which gets a histogram.
 const COMMANDS_MAX: usize = 200;
 /// Name of all kinds beyond the limits.
 const OTHER: &str = "(other)";
@@ -20,39 +21,39 @@ const OTHER: &str = "(other)";
 const UNREADABLE: &str = "(unreadable)";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
-    /// As sent; legacy opcodes as `OP_INSERT`.
+pub struct CommandShape {
+    /// Name of the command as sent; a legacy opcode such as `OP_INSERT`.
     pub command: String,
     /// `database.collection` of a legacy opcode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Top-level fields but the command itself, sorted.
+    /// Top-level fields except the command itself, sorted.
     pub fields: Vec<String>,
 }
 
-/// All kinds a proxy has seen. Number 0 stands for all beyond the limits.
+/// All kinds that a proxy has seen. Number 0 is for all beyond the limits.
 #[derive(Debug)]
 pub(super) struct Shapes {
-    known: RwLock<Known>,
+    known: RwLock<KnownShapes>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownShapes {
     numbers: HashMap<Box<[u8]>, u32>,
-    shapes: Vec<Shape>,
+    shapes: Vec<CommandShape>,
     commands: BTreeSet<String>,
 }
 
 impl Shapes {
     pub fn new() -> Self {
-        let other = Shape { command: OTHER.to_owned(), namespace: None, fields: Vec::new() };
+        let other = CommandShape { command: OTHER.to_owned(), namespace: None, fields: Vec::new() };
         let known =
-            Known { numbers: HashMap::new(), shapes: vec![other], commands: BTreeSet::new() };
+            KnownShapes { numbers: HashMap::new(), shapes: vec![other], commands: BTreeSet::new() };
         Self { known: RwLock::new(known) }
     }
 
     /// The number of a request's kind; `key` is a buffer of the caller's.
-    pub fn number(&self, opcode: OpCode, body: &Body, key: &mut Vec<u8>) -> u32 {
+    pub fn number(&self, opcode: OpCode, body: &RequestBody, key: &mut Vec<u8>) -> u32 {
         key.clear();
         key.extend_from_slice(&i32::from(opcode).to_le_bytes());
         key.push(u8::from(body.unreadable));
@@ -67,13 +68,13 @@ impl Shapes {
     }
 
     /// All kinds, by number.
-    pub fn list(&self) -> Vec<Shape> {
+    pub fn list(&self) -> Vec<CommandShape> {
         self.known.read().expect("no panic").shapes.clone()
     }
 }
 
-impl Known {
-    fn add(&mut self, opcode: OpCode, body: &Body, key: &[u8]) -> u32 {
+impl KnownShapes {
+    fn add(&mut self, opcode: OpCode, body: &RequestBody, key: &[u8]) -> u32 {
         // Another thread may have been here between the two locks.
         if let Some(number) = self.numbers.get(key) {
             return *number;
@@ -91,7 +92,7 @@ impl Known {
     }
 }
 
-fn shape(opcode: OpCode, body: &Body) -> Shape {
+fn shape(opcode: OpCode, body: &RequestBody) -> CommandShape {
     let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes));
     let command = match opcode {
         _ if body.unreadable => UNREADABLE.to_owned(),
@@ -108,5 +109,5 @@ fn shape(opcode: OpCode, body: &Body) -> Shape {
     let names = body.command.names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let fields: BTreeSet<String> = names.map(text).collect();
     let namespace = Some(&body.namespace).filter(|it| !it.is_empty()).map(|it| text(it));
-    Shape { command, namespace, fields: fields.into_iter().collect() }
+    CommandShape { command, namespace, fields: fields.into_iter().collect() }
 }

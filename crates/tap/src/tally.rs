@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use record::records::TapCommand;
 use stats::histogram::Histogram;
 
-use super::Shape;
+use super::CommandShape;
 use super::exchange::{Exchange, flags};
 
 /// Sums of the exchanges of one command.
@@ -17,22 +17,28 @@ pub(super) struct Tally {
 
 impl Tally {
     /// `server_ns` is the time of server and wire, where there was an answer.
-    pub fn add(&mut self, it: &Exchange, shape: &Shape, background: bool, server_ns: Option<u64>) {
+    pub fn add(
+        &mut self,
+        exchange: &Exchange,
+        shape: &CommandShape,
+        background: bool,
+        server_ns: Option<u64>,
+    ) {
         let sums = &mut self.sums;
-        sums.bytes_out += u64::from(it.bytes_out);
-        sums.bytes_in += u64::from(it.bytes_in);
+        sums.bytes_out += u64::from(exchange.bytes_out);
+        sums.bytes_in += u64::from(exchange.bytes_in);
         if let Some(server_ns) = server_ns {
             self.server.record(server_ns);
         }
-        if it.is(flags::STREAMED) {
+        if exchange.is(flags::STREAMED) {
             return; // an answer more to a command that is counted already
         }
         sums.count += 1;
         sums.background += u64::from(background);
-        sums.documents += u64::from(it.documents);
+        sums.documents += u64::from(exchange.documents);
         sums.unanswered += u64::from(server_ns.is_none());
-        if it.documents > 0 {
-            *sums.batches.entry(it.documents).or_default() += 1;
+        if exchange.documents > 0 {
+            *sums.batches.entry(exchange.documents).or_default() += 1;
         }
         for field in &shape.fields {
             if !self.fields.contains(field) {

@@ -1,5 +1,5 @@
-//! The link, held against what it says it is: a bulk transfer each way and pings, through a proxy
-//! and over sockets like those of an experiment, before it begins.
+//! The link, compared with what was asked for: a bulk transfer each way and pings, through a proxy
+//! and over sockets like those of an experiment, before that begins.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,9 +12,9 @@ use format::{fixed, signed};
 use record::wire::LinkCheck;
 use wire::{HEADER_BYTES, Header, OpCode};
 
-use super::arm::Sink;
 use super::link::LinkSpec;
-use super::proxy::{Options, Proxy};
+use super::proxy::{Proxy, ProxyOptions};
+use super::tapped_arm::Sink;
 
 /// A bulk transfer is this long, and so are the pings together, where the link allows.
 const STRETCH: Duration = Duration::from_millis(250);
@@ -31,7 +31,7 @@ const BULK_MESSAGE_BYTES: usize = 1 << 20;
 /// More than a quarter of a second of any link that a machine could keep up with.
 const BULK_BYTES_MAX: usize = 256 << 20;
 
-/// Measures the link on loopback, against a server of its own; about a second.
+/// Measures the link on loopback, against its own server, in about a second.
 pub fn validate(spec: &LinkSpec) -> Result<LinkCheck> {
     let refused = |error: io::Error| {
         Error::environment(format!("the link {spec} cannot be tried: {error}"), "")
@@ -59,7 +59,7 @@ fn attempt(spec: &LinkSpec) -> Result<io::Result<LinkCheck>> {
         Ok(address) => address,
         Err(error) => return Ok(Err(error)),
     };
-    let options = Options {
+    let options = ProxyOptions {
         listen: vec!["127.0.0.1:0".to_owned()],
         to: address.to_string(),
         link: Some(spec.clone()),
@@ -89,7 +89,7 @@ fn bulk_bytes(spec: &LinkSpec) -> usize {
 }
 
 /// The other end: answers pings until a message of another length comes, takes the bulk transfer,
-/// which it measures, and sends one back. Answers bytes a second.
+/// which it measures, and sends one back. Returns bytes per second.
 fn serve(listener: &TcpListener, bulk: usize) -> io::Result<f64> {
     let (mut socket, _) = listener.accept()?;
     prepare(&socket)?;
@@ -104,12 +104,12 @@ fn serve(listener: &TcpListener, bulk: usize) -> io::Result<f64> {
     socket.write_all(&ping)?;
     let up = receive(&mut socket, bulk)?;
     send(&mut socket, bulk)?;
-    // Until the client has got all of it.
+    // Waits until the client has received all of it.
     let _ = socket.read(&mut ping);
     Ok(up)
 }
 
-/// Answers bytes a second down and the median ping, us.
+/// Returns bytes per second down, and the median ping, us.
 fn measure(address: std::net::SocketAddr, spec: &LinkSpec, bulk: usize) -> io::Result<(f64, f64)> {
     let mut socket = TcpStream::connect(address)?;
     prepare(&socket)?;
@@ -125,7 +125,7 @@ fn measure(address: std::net::SocketAddr, spec: &LinkSpec, bulk: usize) -> io::R
         socket.write_all(&ping)?;
         socket.read_exact(&mut ping)?;
         if number > 0 {
-            // The first one also opened the way.
+            // The first ping also opened the connection.
             times_us.push(began.elapsed().as_secs_f64() * 1e6);
         }
     }

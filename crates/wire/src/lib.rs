@@ -4,8 +4,8 @@
 //! legacy opcodes are those that drivers before 2017 use.
 
 pub mod raw;
-pub mod reply;
-pub mod request;
+pub mod reply_messages;
+pub mod request_messages;
 pub mod walk;
 
 use std::io::{self, ErrorKind, Read};
@@ -64,7 +64,7 @@ impl From<OpCode> for i32 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Of the whole message, header included.
+    /// Length of the whole message, header included.
     pub length: usize,
     /// Chosen by the sender.
     pub request_id: i32,
@@ -95,8 +95,8 @@ impl Header {
     }
 }
 
-/// Why bytes are no message. Their connection is of no more use: nobody knows where the next
-/// message begins.
+/// Why bytes are no message. Their connection cannot be used any more, because the beginning of the
+/// next message is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("a message of {0} bytes; at least 16 and at most 48000000 are allowed")]
@@ -120,7 +120,7 @@ pub enum WireError {
 }
 
 /// Reads one message, header included. The caller keeps `buffer`, so that its memory serves all
-/// messages of a connection. None: the other side closed between two messages.
+/// messages of a connection. Returns None if the other side closed between two messages.
 ///
 /// Fails with `InvalidData` and a [`WireError`] for an impossible length, with `UnexpectedEof`
 /// within a message.

@@ -2,7 +2,7 @@
 //! [`super::walk`] follows documents that arrive in pieces.
 //!
 //! Rejected: `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every
-//! reading. Here [`check`] is the only check, and nothing behind it can fail.
+//! reading. Here [`check`] is the only check, and nothing after it can fail.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -81,7 +81,8 @@ impl Size {
         Self::Counted { before, least, after }
     }
 
-    /// Bytes after the four of a length that says `length`; None where it cannot say that.
+    /// Number of bytes after a length field with these four bytes; None if the length is
+    /// impossible.
     #[inline]
     pub fn behind(self, length: [u8; 4]) -> Option<usize> {
         let Self::Counted { before, least, after } = self else { return None };
@@ -100,10 +101,10 @@ pub struct Value<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// Without its zero byte; an index where the document is an array.
+    /// Name without its zero byte; an index if the document is an array.
     pub name: &'a [u8],
     pub value: Value<'a>,
-    /// Kind, name and value as they stand.
+    /// Bytes of kind, name and value.
     pub whole: &'a [u8],
 }
 
@@ -126,7 +127,7 @@ pub fn get<'a>(document: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields that are left to walk through, as they stand.
+    /// Bytes of the fields that are still to come.
     pub fn bytes(&self) -> &'a [u8] {
         self.0
     }
@@ -191,7 +192,7 @@ fn check_at(document: &[u8], depth: usize) -> Result<(), String> {
                 true
             }
             kind::SCOPED_CODE => {
-                // Its own length, a string, a document.
+                // The value is its own length, a string, a document.
                 let inner = bytes.get(4..).unwrap_or_default();
                 let end = length(kind::CODE, inner).filter(|end| *end < inner.len());
                 let end = end.ok_or("the length of its code is wrong")?;
@@ -236,10 +237,10 @@ pub enum Number {
 }
 
 impl<'a> Value<'a> {
-    /// Stands for a missing value.
+    /// Value in place of a missing one.
     pub const NULL: Value<'static> = Value { kind: kind::NULL, bytes: &[] };
 
-    /// The text of a string; empty where it is not UTF-8.
+    /// The text of a string; empty if it is not UTF-8.
     pub fn text(self) -> Option<&'a str> {
         (self.kind == kind::STRING).then(|| self.string())
     }
@@ -278,7 +279,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// With its fraction cut off.
+    /// The number with its fraction cut off.
     pub fn whole_number(self) -> Option<i64> {
         Some(match self.number()? {
             Number::Int(number) => number.into(),
@@ -288,7 +289,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// As conditions read it: false, zero, null and undefined are false.
+    /// The value as a condition: false, zero, null and undefined are false.
     pub fn truth(self) -> bool {
         match self.kind {
             kind::BOOL => self.bytes[0] != 0,
@@ -311,7 +312,7 @@ impl Number {
 }
 
 fn decimal_to_f64(number: bson::Decimal128) -> f64 {
-    // Its text has the forms that Rust reads: digits, E+n, NaN, Infinity.
+    // The text has the forms that Rust reads: digits, E+n, NaN, Infinity.
     number.to_string().parse().unwrap_or(f64::NAN)
 }
 

@@ -3,7 +3,7 @@
 
 use super::raw::{Size, kind};
 
-/// Names longer than this are cut: nobody asks for them.
+/// Names longer than this are cut: no visitor looks for them.
 pub const NAME_BYTES_MAX: usize = 128;
 
 /// The visitor's choice for a field.
@@ -28,7 +28,7 @@ pub trait Visitor {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Step {
+enum WalkState {
     Length,
     Kind,
     Name,
@@ -36,7 +36,7 @@ enum Step {
     ValueLength,
     Pattern,
     PatternOptions,
-    /// The document is through, or there is none.
+    /// The document has ended, or there is none.
     #[default]
     Ended,
     /// It cannot be followed.
@@ -46,7 +46,7 @@ enum Step {
 /// The document under way; at first none.
 #[derive(Debug, Default)]
 pub struct Walk {
-    step: Step,
+    step: WalkState,
     /// Bytes to hop over before `step`.
     skip: usize,
     fixed: [u8; 8],
@@ -60,24 +60,24 @@ pub struct Walk {
 impl Walk {
     /// A document begins with its next byte.
     pub fn begin(&mut self) {
-        (self.step, self.skip, self.have, self.depth) = (Step::Length, 0, 0, 0);
+        (self.step, self.skip, self.have, self.depth) = (WalkState::Length, 0, 0, 0);
         self.name.clear();
     }
 
     /// Looks at nothing more.
     pub fn stop(&mut self) {
-        self.step = Step::Ended;
+        self.step = WalkState::Ended;
     }
 
     pub fn is_done(&self) -> bool {
-        self.step == Step::Ended || self.has_failed()
+        self.step == WalkState::Ended || self.has_failed()
     }
 
     pub fn has_failed(&self) -> bool {
-        self.step == Step::Failed
+        self.step == WalkState::Failed
     }
 
-    /// Takes the next bytes; answers those behind the document's end.
+    /// Takes the next bytes; returns those after the document's end.
     pub fn bytes<'a>(&mut self, mut bytes: &'a [u8], visitor: &mut impl Visitor) -> &'a [u8] {
         while !bytes.is_empty() && !self.is_done() {
             if self.skip > 0 {
@@ -87,13 +87,15 @@ impl Walk {
                 continue;
             }
             let used = match self.step {
-                Step::Length | Step::ValueLength => self.take(bytes, 4, visitor),
-                Step::Kind => self.take(bytes, 1, visitor),
-                Step::Value => {
+                WalkState::Length | WalkState::ValueLength => self.take(bytes, 4, visitor),
+                WalkState::Kind => self.take(bytes, 1, visitor),
+                WalkState::Value => {
                     self.take(bytes, if self.kind == kind::INT { 4 } else { 8 }, visitor)
                 }
-                Step::Name | Step::Pattern | Step::PatternOptions => self.text(bytes, visitor),
-                Step::Ended | Step::Failed => 0,
+                WalkState::Name | WalkState::Pattern | WalkState::PatternOptions => {
+                    self.text(bytes, visitor)
+                }
+                WalkState::Ended | WalkState::Failed => 0,
             };
             bytes = &bytes[used..];
         }
@@ -113,21 +115,21 @@ impl Walk {
 
     fn taken(&mut self, visitor: &mut impl Visitor) {
         match self.step {
-            Step::Length => self.step = Step::Kind,
-            Step::Kind => {
+            WalkState::Length => self.step = WalkState::Kind,
+            WalkState::Kind => {
                 self.kind = self.fixed[0];
                 if self.kind == 0 {
                     visitor.end(self.depth);
-                    self.step = if self.depth == 0 { Step::Ended } else { Step::Kind };
+                    self.step = if self.depth == 0 { WalkState::Ended } else { WalkState::Kind };
                     self.depth = self.depth.saturating_sub(1);
                 } else {
-                    self.step = Step::Name;
+                    self.step = WalkState::Name;
                 }
             }
-            Step::ValueLength => {
+            WalkState::ValueLength => {
                 let length = *self.fixed.first_chunk().expect("eight bytes");
                 let behind = Size::of(self.kind).behind(length);
-                self.step = if behind.is_some() { Step::Kind } else { Step::Failed };
+                self.step = if behind.is_some() { WalkState::Kind } else { WalkState::Failed };
                 self.skip = behind.unwrap_or_default();
             }
             _ => {
@@ -136,45 +138,45 @@ impl Walk {
                     value[4..].fill(0);
                 }
                 visitor.value(self.kind, value);
-                self.step = Step::Kind;
+                self.step = WalkState::Kind;
             }
         }
     }
 
-    /// Up to the zero byte, which is counted.
+    /// Takes bytes up to the zero byte, which is counted.
     fn text(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> usize {
         let zero = bytes.iter().position(|byte| *byte == 0);
         let text = &bytes[..zero.unwrap_or(bytes.len())];
-        if self.step == Step::Name {
+        if self.step == WalkState::Name {
             let room = NAME_BYTES_MAX.saturating_sub(self.name.len());
             self.name.extend_from_slice(&text[..text.len().min(room)]);
         }
         if zero.is_some() {
             self.step = match self.step {
-                Step::Name => self.named(visitor),
-                Step::Pattern => Step::PatternOptions,
-                _ => Step::Kind,
+                WalkState::Name => self.named(visitor),
+                WalkState::Pattern => WalkState::PatternOptions,
+                _ => WalkState::Kind,
             };
         }
         text.len() + usize::from(zero.is_some())
     }
 
-    fn named(&mut self, visitor: &mut impl Visitor) -> Step {
+    fn named(&mut self, visitor: &mut impl Visitor) -> WalkState {
         let go = visitor.field(self.depth, self.kind, &self.name);
         self.name.clear();
         match (go, Size::of(self.kind)) {
             (Go::Into, _) => {
                 self.depth += 1;
-                Step::Length
+                WalkState::Length
             }
-            (Go::Read, _) => Step::Value,
+            (Go::Read, _) => WalkState::Value,
             (Go::Over, Size::Fixed(bytes)) => {
                 self.skip = bytes;
-                Step::Kind
+                WalkState::Kind
             }
-            (Go::Over, Size::Counted { .. }) => Step::ValueLength,
-            (Go::Over, Size::Pattern) => Step::Pattern,
-            (Go::Over, Size::Unknown) => Step::Failed,
+            (Go::Over, Size::Counted { .. }) => WalkState::ValueLength,
+            (Go::Over, Size::Pattern) => WalkState::Pattern,
+            (Go::Over, Size::Unknown) => WalkState::Failed,
         }
     }
 }

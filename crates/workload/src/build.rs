@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use base::words::hex;
+use base::strings::hex;
 use sha2::{Digest, Sha256};
 
 use super::check::Check;

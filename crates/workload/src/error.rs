@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base::words::nearest;
+use base::strings::nearest;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// The text of a workload file, for messages.

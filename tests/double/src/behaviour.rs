@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use adapter::messages::Concurrency;
+use adapter::protocol::Concurrency;
 use base::error::{Error, Result};
 
 /// Orders to the fake, `key=value` on its command line.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use adapter::messages::Operation;
+use adapter::protocol::AdapterOperation;
 use bson::{RawDocumentBuf, rawdoc};
 use workload::plan::Kind;
 
@@ -23,7 +23,7 @@ impl Driver {
         driver
     }
 
-    pub fn send(&mut self, operation: &Operation) {
+    pub fn send(&mut self, operation: &AdapterOperation) {
         let (of, database) = (operation.collection.as_str(), self.database.as_str());
         match operation.kind {
             Kind::InsertOne => self.exchange(&rawdoc! {
@@ -40,7 +40,7 @@ impl Driver {
 
     fn exchange(&mut self, command: &RawDocumentBuf) {
         let mut message = Vec::new();
-        wire::reply::msg(&mut message, 1, 0, command);
+        wire::reply_messages::msg(&mut message, 1, 0, command);
         self.connection.write_all(&message).expect("sent");
         wire::read_message(&mut self.connection, &mut message).expect("an answer");
     }

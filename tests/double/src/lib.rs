@@ -18,14 +18,15 @@ use std::time::Duration;
 use bson::Document;
 use serde_json::{Value, json};
 
-use adapter::messages::{
-    Answer, Capabilities, Clock, Driver, Ended, ErrorEntry, FRAME, Hello, Opened, PROTOCOL, Pacing,
-    Prepare, Request, Runtime, Totals, TurnDone, UriKind, WorkerPrepare,
+use adapter::protocol::{
+    AdapterAnswer, AdapterPacing, AdapterRequest, Capabilities, Clock, Driver, ErrorEntry, FRAME,
+    Hello, Opened, PROTOCOL, PhaseEnd, Prepare, ReadTotals, Runtime, TurnDone, UriKind,
+    WorkerPrepare,
 };
 use base::clock::Epoch;
 use base::error::Result;
 use base::say;
-use base::words::hex;
+use base::strings::hex;
 use behaviour::Behaviour;
 use driver::Driver as Sending;
 use open_loop::OpenLoop;
@@ -190,13 +191,13 @@ pub fn run(behaviour: &[String], answers: &mut dyn Write) -> Result<()> {
     let mut fake = Fake { behaviour, answers, epoch: None, phase, sending, seen };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        let answer = match serde_json::from_str::<Request>(&line) {
+        let answer = match serde_json::from_str::<AdapterRequest>(&line) {
             Ok(request) => fake.answer(&request),
             Err(_) if unsupported(&line) => error("unsupported", "the fake cannot do that"),
             Err(problem) => error("protocol", &problem.to_string()),
         };
         fake.say(&serde_json::to_string(&answer).expect("answers serialise"));
-        if answer == Answer::Closed {
+        if answer == AdapterAnswer::Closed {
             break;
         }
     }
@@ -208,8 +209,8 @@ fn unsupported(line: &str) -> bool {
     serde_json::from_str::<Value>(line).is_ok_and(|value| value["type"] == "prepare")
 }
 
-fn error(code: &str, message: &str) -> Answer {
-    Answer::Error { code: code.to_owned(), message: message.to_owned() }
+fn error(code: &str, message: &str) -> AdapterAnswer {
+    AdapterAnswer::Error { code: code.to_owned(), message: message.to_owned() }
 }
 
 impl Fake<'_> {
@@ -223,7 +224,7 @@ impl Fake<'_> {
         let _ = writeln!(self.answers, "{line}").and_then(|()| self.answers.flush());
     }
 
-    fn answer(&mut self, request: &Request) -> Answer {
+    fn answer(&mut self, request: &AdapterRequest) -> AdapterAnswer {
         let count = self.seen.entry(request.name()).or_default();
         *count += 1;
         let faulty = self.behaviour.strikes(request.name(), *count);
@@ -232,38 +233,38 @@ impl Fake<'_> {
             return answer;
         }
         match request {
-            Request::Hello { protocol, .. } if *protocol != PROTOCOL => {
+            AdapterRequest::Hello { protocol, .. } if *protocol != PROTOCOL => {
                 error("protocol", "the fake speaks another version")
             }
-            Request::Hello { epoch_ns, .. } => {
+            AdapterRequest::Hello { epoch_ns, .. } => {
                 self.epoch = epoch_ns.parse().ok();
                 self.hello()
             }
-            Request::Clock => {
-                Answer::Clock { now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 } }
-            }
-            Request::Open { clients, database, .. } => {
+            AdapterRequest::Clock => AdapterAnswer::Clock {
+                now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 },
+            },
+            AdapterRequest::Open { clients, database, .. } => {
                 let sends = self.behaviour.resolved.is_some();
                 self.sending = sends.then(|| Sending::open(&clients[0].hosts[0], database));
                 let told = self.behaviour.resolved.clone();
-                Answer::Opened(Box::new(Opened {
+                AdapterAnswer::Opened(Box::new(Opened {
                     acknowledged: self.behaviour.w != Some(0),
                     resolved: told.unwrap_or(json!({ "write_concern": { "w": self.behaviour.w } })),
                 }))
             }
-            Request::Prepare(prepare) => self.prepare(prepare),
-            Request::Turn { until_ns } => self.turn(*until_ns, faulty),
-            Request::End => self.end(faulty),
-            Request::Close => Answer::Closed,
-            Request::Render { template, stamps, input } => render(template, stamps, input),
+            AdapterRequest::Prepare(prepare) => self.prepare(prepare),
+            AdapterRequest::Turn { until_ns } => self.turn(*until_ns, faulty),
+            AdapterRequest::End => self.end(faulty),
+            AdapterRequest::Close => AdapterAnswer::Closed,
+            AdapterRequest::Render { template, stamps, input } => render(template, stamps, input),
         }
     }
 
     /// Whose message, which, and where in the experiment, for tests of the order; no secrets.
-    fn trace(&self, request: &Request) {
+    fn trace(&self, request: &AdapterRequest) {
         let Some(path) = &self.behaviour.trace else { return };
         let prepare = match request {
-            Request::Prepare(prepare) => match &**prepare {
+            AdapterRequest::Prepare(prepare) => match &**prepare {
                 Prepare::Worker(prepare) => Some(prepare),
                 Prepare::Consumer(_) => None,
             },
@@ -285,7 +286,7 @@ impl Fake<'_> {
     }
 
     /// Faults that need no knowledge of the message.
-    fn fault(&mut self) -> Option<Answer> {
+    fn fault(&mut self) -> Option<AdapterAnswer> {
         match self.behaviour.fault.as_str() {
             "crash" => {
                 say!("the fake was told to crash");
@@ -321,8 +322,8 @@ impl Fake<'_> {
         self.epoch.map_or(0, |epoch| epoch.now_ns())
     }
 
-    fn hello(&self) -> Answer {
-        Answer::Hello(Box::new(Hello {
+    fn hello(&self) -> AdapterAnswer {
+        AdapterAnswer::Hello(Box::new(Hello {
             protocol: PROTOCOL,
             adapter: "fake".to_owned(),
             driver: Driver {
@@ -345,16 +346,18 @@ impl Fake<'_> {
         }))
     }
 
-    fn prepare(&mut self, prepare: &Prepare) -> Answer {
+    fn prepare(&mut self, prepare: &Prepare) -> AdapterAnswer {
         let prepare = match prepare {
-            Prepare::Worker(prepare) if !matches!(prepare.pacing, Pacing::Window { .. }) => prepare,
+            Prepare::Worker(prepare) if !matches!(prepare.pacing, AdapterPacing::Window { .. }) => {
+                prepare
+            }
             _ => return error("unsupported", "the fake pretends neither windows nor consumers"),
         };
         if let Err(problem) = fs::metadata(&prepare.schedule) {
             return error("internal", &format!("{}: {problem}", prepare.schedule));
         }
         let mut open_loop = None;
-        if !matches!(prepare.pacing, Pacing::Awaited { .. }) {
+        if !matches!(prepare.pacing, AdapterPacing::Awaited { .. }) {
             let limit = prepare.limits.as_ref().map(|limits| limits[0]);
             match Schedule::read(prepare.schedule.as_ref()) {
                 Ok(schedule) => {
@@ -379,10 +382,10 @@ impl Fake<'_> {
             errors: 0,
             turns: 0,
         });
-        Answer::Ready
+        AdapterAnswer::Ready
     }
 
-    fn turn(&mut self, until_ns: u64, faulty: bool) -> Answer {
+    fn turn(&mut self, until_ns: u64, faulty: bool) -> AdapterAnswer {
         let began_ns = self.now_ns();
         let fails = faulty && self.behaviour.fault == "errors";
         let Some(phase) = &mut self.phase else {
@@ -421,12 +424,12 @@ impl Fake<'_> {
         let began_ns = if fault == "ahead" { began_ns + AHEAD_NS } else { began_ns };
         std::thread::sleep(Duration::from_nanos(ended_ns.saturating_sub(self.now_ns())));
         match written {
-            Ok(()) => Answer::TurnDone(TurnDone { began_ns, exhausted, gave_up: fails }),
+            Ok(()) => AdapterAnswer::TurnDone(TurnDone { began_ns, exhausted, gave_up: fails }),
             Err(problem) => error("internal", &problem),
         }
     }
 
-    fn end(&mut self, faulty: bool) -> Answer {
+    fn end(&mut self, faulty: bool) -> AdapterAnswer {
         let Some(phase) = self.phase.take() else {
             return error("protocol", "end before prepare");
         };
@@ -446,8 +449,8 @@ impl Fake<'_> {
             message: "pretended".to_owned(),
         };
         let documents = if faulty && self.behaviour.fault == "huge" { u64::MAX } else { 0 };
-        Answer::Ended(Ended {
-            totals: Totals { documents, sum: 0 },
+        AdapterAnswer::Ended(PhaseEnd {
+            totals: ReadTotals { documents, sum: 0 },
             errors: if phase.errors > 0 { vec![entry] } else { vec![] },
             runtime: None,
             consumer: None,
@@ -455,7 +458,7 @@ impl Fake<'_> {
     }
 }
 
-fn render(template: &str, stamps: &[Stamp], input: &stamp::Input) -> Answer {
+fn render(template: &str, stamps: &[Stamp], input: &stamp::Input) -> AdapterAnswer {
     let byte = |at: usize| u8::from_str_radix(template.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..template.len()).step_by(2).map(byte).collect();
     let template = Document::from_reader(&bytes.unwrap_or_default()[..]);
@@ -463,7 +466,7 @@ fn render(template: &str, stamps: &[Stamp], input: &stamp::Input) -> Answer {
         .map_err(|problem| problem.to_string())
         .and_then(|it| stamp::render(&it, stamps, input).map_err(|problem| problem.to_string()));
     match rendered {
-        Ok(bytes) => Answer::Rendered { bson: hex(&bytes) },
+        Ok(bytes) => AdapterAnswer::Rendered { bson: hex(&bytes) },
         Err(problem) => error("internal", &problem),
     }
 }

@@ -2,13 +2,13 @@
 
 use wire::raw::{DOCUMENT_BYTES_MAX, Value, fields, get};
 
-use super::collection::{Collection, Data, Stored};
-use super::error::{Fault, Outcome};
-use super::matching::{Comparison, Filter, Test};
-use super::order::Order;
-use super::path::Path;
-use super::plan::{Step, Walk, Wanted};
+use super::fault::{EngineResult, Fault};
+use super::field_path::FieldPath;
+use super::filter::{ComparisonOperator, Filter, Test};
+use super::query_plan::{DocumentWalk, Selector, WalkStep};
+use super::sort_order::SortOrder;
 use super::store::{Name, Store};
+use super::stored_collection::{Data, StoredCollection, StoredDocument};
 use super::update::{Update, check_id, with_id_first};
 
 #[derive(Debug, Default)]
@@ -18,13 +18,13 @@ pub struct Updated {
     /// Documents that really changed.
     pub modified: u64,
     /// The document that an upsert inserted.
-    pub upserted: Option<Stored>,
-    /// The last of those that the filter found, before the update and after it.
-    pub last: Option<[Stored; 2]>,
+    pub upserted: Option<StoredDocument>,
+    /// Last document that the filter found, before the update and after it.
+    pub last: Option<[StoredDocument; 2]>,
 }
 
-/// Inserts one document; `_id` is added where it lacks one, and stands first.
-pub fn insert(store: &Store, name: Name<'_>, document: &[u8]) -> Outcome<()> {
+/// Inserts one document with `_id` first; a document without one gets a new one.
+pub fn insert(store: &Store, name: Name<'_>, document: &[u8]) -> EngineResult<()> {
     if document.len() > DOCUMENT_BYTES_MAX {
         let message = format!(
             "object to insert too large. size in bytes: {}, max size: {DOCUMENT_BYTES_MAX}",
@@ -36,14 +36,14 @@ pub fn insert(store: &Store, name: Name<'_>, document: &[u8]) -> Outcome<()> {
     let stored = match first.filter(|field| field.name == b"_id") {
         Some(id) => {
             check_id(Some(id.value))?;
-            Stored::new(document)
+            StoredDocument::new(document)
         }
-        None => Stored::new(&with_id_first(document)?),
+        None => StoredDocument::new(&with_id_first(document)?),
     };
     loop {
         let (collection, _) = store.find_or_create(name)?;
         let mut data = collection.write();
-        // Dropped meanwhile: nobody would find a document in it.
+        // It was dropped meanwhile, and documents in it could not be found.
         if !data.dropped {
             return collection.insert(&mut data, stored);
         }
@@ -59,16 +59,16 @@ pub fn wake(store: &Store, name: Name<'_>) {
 
 /// The records of all wanted documents, or of the first one.
 fn find_records(
-    collection: &Collection,
+    collection: &StoredCollection,
     data: &Data,
-    wanted: Wanted,
+    wanted: Selector,
     one: bool,
-) -> Outcome<Vec<u64>> {
-    let mut walk = Walk::new(data, wanted, &Order::Any, collection.capped.is_some());
+) -> EngineResult<Vec<u64>> {
+    let mut walk = DocumentWalk::new(data, wanted, &SortOrder::Any, collection.capped.is_some());
     let mut records = Vec::new();
     walk.run(data, &mut |record, _| {
         records.push(record);
-        if one { Step::Pause } else { Step::Go }
+        if one { WalkStep::Pause } else { WalkStep::Go }
     })?;
     Ok(records)
 }
@@ -81,9 +81,9 @@ pub fn update(
     update: &Update,
     multi: bool,
     upsert: bool,
-) -> Outcome<Updated> {
+) -> EngineResult<Updated> {
     loop {
-        let wanted = Wanted::parse(filter)?;
+        let wanted = Selector::parse(filter)?;
         let found = if upsert { Some(store.find_or_create(name)?.0) } else { store.find(name) };
         let Some(collection) = found else { return Ok(Updated::default()) };
         let mut data = collection.write();
@@ -102,7 +102,7 @@ pub fn update(
             let old = data.records[&record].clone();
             let new = update.apply(old.bytes())?;
             let changes = !update.keeps(old.bytes(), &new);
-            let new = if changes { Stored::new(&new) } else { old.clone() };
+            let new = if changes { StoredDocument::new(&new) } else { old.clone() };
             if changes {
                 collection.replace(&mut data, record, new.clone())?;
             }
@@ -115,25 +115,25 @@ pub fn update(
 }
 
 fn insert_upsert(
-    collection: &Collection,
+    collection: &StoredCollection,
     data: &mut Data,
     filter: &[u8],
     update: &Update,
-) -> Outcome<Stored> {
+) -> EngineResult<StoredDocument> {
     let filter = Filter::parse(filter)?;
     let equal = filter.0.iter().filter(|it| it.holds).filter_map(|it| match &it.test {
-        Test::Compare(Comparison::Equal, operand) => Some((&it.path, operand.value())),
+        Test::Compare(ComparisonOperator::Equal, operand) => Some((&it.path, operand.value())),
         _ => None,
     });
-    let equal: Vec<(&Path, Value<'_>)> = equal.collect();
-    let document = Stored::new(&update.upsert(&equal)?);
+    let equal: Vec<(&FieldPath, Value<'_>)> = equal.collect();
+    let document = StoredDocument::new(&update.upsert(&equal)?);
     collection.insert(data, document.clone())?;
     Ok(document)
 }
 
 /// Deletes one document or all wanted ones.
-pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcome<u64> {
-    let wanted = Wanted::parse(filter)?;
+pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> EngineResult<u64> {
+    let wanted = Selector::parse(filter)?;
     let Some(collection) = store.find(name) else { return Ok(0) };
     let mut data = collection.write();
     let records = find_records(&collection, &data, wanted, one)?;
@@ -144,6 +144,6 @@ pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcom
     Ok(deleted)
 }
 
-pub fn id_of(document: &Stored) -> Value<'_> {
+pub fn id_of(document: &StoredDocument) -> Value<'_> {
     get(document.bytes(), b"_id").unwrap_or(Value::NULL)
 }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use wire::raw::DOCUMENT_BYTES_MAX;
 
-use super::collection::{Collection, Stored};
-use super::error::{
-    CURSOR_IN_USE, CURSOR_KILLED, CURSOR_NOT_FOUND, Fault, Outcome, QUERY_PLAN_KILLED,
+use super::fault::{
+    CURSOR_IN_USE, CURSOR_KILLED, CURSOR_NOT_FOUND, EngineResult, Fault, QUERY_PLAN_KILLED,
 };
-use super::memory::{Memory, Share};
-use super::plan::{Step, Walk};
+use super::memory_budget::{MemoryBudget, Share};
 use super::projection::Projection;
+use super::query_plan::{DocumentWalk, WalkStep};
+use super::stored_collection::{StoredCollection, StoredDocument};
 
-/// mongod's limit for a cursor that nobody asks.
+/// mongod's limit for a cursor without a getMore.
 const IDLE: Duration = Duration::from_secs(600);
 /// Upper bound of an open cursor's bytes beside its documents.
 const CURSOR_BYTES: u64 = 1024;
@@ -29,65 +29,65 @@ pub const SLOT_BYTES: u64 = 64;
 pub struct Cursor {
     /// `database.collection`
     pub namespace: String,
-    pub source: Source,
+    pub source: CursorSource,
     pub skip: u64,
     pub limit: Option<u64>,
-    /// None: documents are shown as they are stored.
+    /// Projection; None if documents are shown as they are stored.
     pub projection: Option<Projection>,
     pub tailable: bool,
     pub await_data: bool,
     pub no_timeout: bool,
     pub shown: u64,
-    /// Size of its request, which held the filter.
+    /// Size of the request, which contained the filter.
     pub request_bytes: u64,
 }
 
 #[derive(Debug)]
-pub enum Source {
-    Walk(Arc<Collection>, Box<Walk>),
-    /// Sorted or computed ones.
-    Documents(VecDeque<Stored>),
+pub enum CursorSource {
+    Walk(Arc<StoredCollection>, Box<DocumentWalk>),
+    /// Documents that were sorted or computed.
+    Documents(VecDeque<StoredDocument>),
 }
 
 /// The documents of one answer, while they are collected.
-struct Batch<'a> {
+struct CursorBatch<'a> {
     skip: &'a mut u64,
     left: Option<u64>,
     projection: Option<&'a Projection>,
     max: u64,
     count: u64,
     bytes: usize,
-    take: &'a mut dyn FnMut(&Stored),
+    take: &'a mut dyn FnMut(&StoredDocument),
 }
 
-impl Batch<'_> {
-    fn offer(&mut self, document: &Stored) -> Step {
+impl CursorBatch<'_> {
+    fn offer(&mut self, document: &StoredDocument) -> WalkStep {
         if self.count >= self.max || self.left == Some(0) {
-            return Step::Leave;
+            return WalkStep::Leave;
         }
         if *self.skip > 0 {
             *self.skip -= 1;
-            return Step::Go;
+            return WalkStep::Go;
         }
         let projected = self.projection.map(|projection| projection.of(document));
         let document = projected.as_ref().unwrap_or(document);
         if self.count > 0 && self.bytes + document.bytes().len() > DOCUMENT_BYTES_MAX {
-            return Step::Leave;
+            return WalkStep::Leave;
         }
         self.bytes += document.bytes().len();
         (self.take)(document);
         self.count += 1;
         self.left = self.left.map(|left| left - 1);
-        if self.count == self.max || self.left == Some(0) { Step::Pause } else { Step::Go }
+        if self.count == self.max || self.left == Some(0) { WalkStep::Pause } else { WalkStep::Go }
     }
 }
 
 impl Cursor {
     /// A cursor over existing documents.
-    pub fn over(namespace: String, documents: impl IntoIterator<Item = Stored>) -> Self {
+    pub fn over(namespace: String, documents: impl IntoIterator<Item = StoredDocument>) -> Self {
         Self {
             namespace,
-            source: Source::Documents(documents.into_iter().collect()),
+            source: CursorSource::Documents(documents.into_iter().collect()),
             skip: 0,
             limit: None,
             projection: None,
@@ -100,11 +100,15 @@ impl Cursor {
     }
 
     /// Shows at most `max` documents and 16 MB. True: there is nothing more, ever.
-    pub fn next_batch(&mut self, max: u64, take: &mut dyn FnMut(&Stored)) -> Outcome<bool> {
+    pub fn next_batch(
+        &mut self,
+        max: u64,
+        take: &mut dyn FnMut(&StoredDocument),
+    ) -> EngineResult<bool> {
         if max == 0 {
             return Ok(false);
         }
-        let mut batch = Batch {
+        let mut batch = CursorBatch {
             skip: &mut self.skip,
             left: self.limit,
             projection: self.projection.as_ref(),
@@ -114,7 +118,7 @@ impl Cursor {
             take,
         };
         let ended = match &mut self.source {
-            Source::Walk(collection, walk) => {
+            CursorSource::Walk(collection, walk) => {
                 let data = collection.read();
                 if data.dropped {
                     let message = format!("collection {} dropped", self.namespace);
@@ -122,14 +126,14 @@ impl Cursor {
                 }
                 walk.run(&data, &mut |_, document| batch.offer(document))?
             }
-            Source::Documents(documents) => {
+            CursorSource::Documents(documents) => {
                 while let Some(document) = documents.front() {
                     let step = batch.offer(document);
-                    if step == Step::Leave {
+                    if step == WalkStep::Leave {
                         break;
                     }
                     documents.pop_front();
-                    if step == Step::Pause {
+                    if step == WalkStep::Pause {
                         break;
                     }
                 }
@@ -141,22 +145,22 @@ impl Cursor {
         Ok((ended || self.limit == Some(0)) && !self.tailable)
     }
 
-    /// Its size when it is opened. Documents count although their collection counts them too: that
-    /// may be dropped before it.
+    /// Size when the cursor is opened. Documents count although their collection counts them too,
+    /// because the collection may be dropped first.
     fn bytes(&self) -> u64 {
         let documents = match &self.source {
-            Source::Walk(..) => 0,
-            Source::Documents(documents) => {
+            CursorSource::Walk(..) => 0,
+            CursorSource::Documents(documents) => {
                 documents.iter().map(|it| it.bytes().len() as u64 + SLOT_BYTES).sum()
             }
         };
         CURSOR_BYTES + FILTER_FACTOR * self.request_bytes + documents
     }
 
-    pub fn collection(&self) -> Option<Arc<Collection>> {
+    pub fn collection(&self) -> Option<Arc<StoredCollection>> {
         match &self.source {
-            Source::Walk(collection, _) => Some(Arc::clone(collection)),
-            Source::Documents(_) => None,
+            CursorSource::Walk(collection, _) => Some(Arc::clone(collection)),
+            CursorSource::Documents(_) => None,
         }
     }
 }
@@ -165,13 +169,13 @@ impl Cursor {
 pub struct Cursors {
     open: Mutex<HashMap<i64, Slot>>,
     count: AtomicU64,
-    memory: Arc<Memory>,
+    memory: Arc<MemoryBudget>,
 }
 
 #[derive(Debug)]
 struct Slot {
     namespace: String,
-    /// None: a getMore has it just now.
+    /// The cursor; None while a getMore has it.
     cursor: Option<Box<Cursor>>,
     used: Instant,
     /// Given back with the slot.
@@ -179,7 +183,7 @@ struct Slot {
 }
 
 impl Cursors {
-    pub fn new(memory: Arc<Memory>) -> Self {
+    pub fn new(memory: Arc<MemoryBudget>) -> Self {
         Self { open: Mutex::default(), count: AtomicU64::new(0), memory }
     }
 
@@ -187,7 +191,7 @@ impl Cursors {
         Share::of(&self.memory)
     }
 
-    pub fn keep(&self, cursor: Cursor) -> Outcome<i64> {
+    pub fn keep(&self, cursor: Cursor) -> EngineResult<i64> {
         // An odd multiplier reaches all numbers before one repeats. Ids look random, as drivers
         // expect, and are never 0.
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -210,7 +214,7 @@ impl Cursors {
     }
 
     /// Takes a cursor out for a getMore, which gives it back.
-    pub fn take(&self, id: i64, namespace: &str) -> Outcome<Box<Cursor>> {
+    pub fn take(&self, id: i64, namespace: &str) -> EngineResult<Box<Cursor>> {
         let mut open = self.lock();
         let Some(slot) = open.get_mut(&id) else {
             return Err(Fault::new(CURSOR_NOT_FOUND, format!("cursor id {id} not found")));
@@ -221,7 +225,7 @@ impl Cursors {
                  namespace {}",
                 slot.namespace
             );
-            return Err(Fault::new(super::error::UNAUTHORIZED, message));
+            return Err(Fault::new(super::fault::UNAUTHORIZED, message));
         }
         slot.used = Instant::now();
         slot.cursor
@@ -236,19 +240,19 @@ impl Cursors {
         }
     }
 
-    /// A batch of an open cursor, made by `fill`, and whether that was its end. An empty cursor
-    /// that awaits data waits for it. A cursor that failed cannot go on.
+    /// Returns a batch of an open cursor, made by `fill`, and whether the cursor has ended. An
+    /// empty cursor that awaits data waits for it. A cursor that failed cannot go on.
     ///
     /// # Errors
-    /// It was killed meanwhile, or `fill` failed.
+    /// The cursor was killed meanwhile, or `fill` failed.
     pub fn fill<T>(
         &self,
         id: i64,
         cursor: &mut Cursor,
         wait: Duration,
         client_is_there: &dyn Fn() -> bool,
-        mut fill: impl FnMut(&mut Cursor) -> Outcome<(T, bool)>,
-    ) -> Outcome<(T, bool)> {
+        mut fill: impl FnMut(&mut Cursor) -> EngineResult<(T, bool)>,
+    ) -> EngineResult<(T, bool)> {
         let shown = cursor.shown;
         let mut batch = fill(cursor);
         if let Some(collection) = cursor.collection().filter(|_| cursor.await_data)
@@ -263,7 +267,8 @@ impl Cursors {
         if !matches!(batch, Ok((_, false))) {
             self.end(id);
         } else if !self.is_open(id) {
-            // What has come since is not for it: its client would never learn that it was killed.
+            // New documents are not returned: the client would never learn that its cursor was
+            // killed.
             return Err(Fault::new(CURSOR_KILLED, format!("cursor id {id} was killed")));
         }
         batch

@@ -4,38 +4,38 @@ use std::collections::BTreeMap;
 
 use wire::raw::{Value, fields};
 
-use super::error::{Fault, Outcome};
-use super::keys::{Key, encode};
-use super::path::Path;
+use super::fault::{EngineResult, Fault};
+use super::field_path::FieldPath;
+use super::key_encoding::{Key, encode};
 use super::writer::Writer;
 
 /// Upper bound of an entry's bytes beside its key: its place in the tree.
 const ENTRY_BYTES: u64 = 64;
 
-/// One index of a collection. All its fields ascend, also where descending ones were asked for. No
-/// count depends on it, and a descending walk begins at its end. A document has one entry: arrays
+/// One index of a collection. All its fields ascend, even if descending ones were asked for: no
+/// count depends on it, and a descending walk begins at the end. A document has one entry: arrays
 /// are refused.
 #[derive(Debug)]
-pub struct Index {
+pub struct OrderedIndex {
     pub name: String,
     /// `{a: 1, b: -1}`
     pub pattern: Vec<u8>,
     /// At least one.
-    pub fields: Vec<Path>,
+    pub fields: Vec<FieldPath>,
     /// No two records have the same key.
     pub unique: bool,
     /// Keys, which end with the record's number where they are not unique.
     pub entries: BTreeMap<Key, u64>,
-    /// Of the keys and the map's own entries.
+    /// Size of keys and entries, bytes.
     pub bytes: u64,
 }
 
-impl Index {
+impl OrderedIndex {
     pub fn new(name: &str, pattern: &[u8], unique: bool) -> Self {
         Self {
             name: name.to_owned(),
             pattern: pattern.to_vec(),
-            fields: fields(pattern).map(|field| Path::new(field.name)).collect(),
+            fields: fields(pattern).map(|field| FieldPath::new(field.name)).collect(),
             unique,
             entries: BTreeMap::new(),
             bytes: 0,
@@ -49,14 +49,14 @@ impl Index {
         Self::new("_id_", &pattern.finish(), true)
     }
 
-    pub fn key(&self, document: &[u8]) -> Outcome<Key> {
+    pub fn key(&self, document: &[u8]) -> EngineResult<Key> {
         let mut key = Key::new();
         self.values(document, &mut |value| encode(value, &mut key))?;
         Ok(key)
     }
 
     /// The value of each field, null for a missing one.
-    fn values<'a>(&self, document: &'a [u8], each: &mut dyn FnMut(Value<'a>)) -> Outcome<()> {
+    fn values<'a>(&self, document: &'a [u8], each: &mut dyn FnMut(Value<'a>)) -> EngineResult<()> {
         for path in &self.fields {
             each(path.single(document).ok_or_else(|| {
                 Fault::not_here(&format!("index over the array at '{}'", path.name()))

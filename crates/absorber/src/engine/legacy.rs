@@ -3,18 +3,18 @@
 
 use bson::{RawBson, RawDocument};
 use wire::raw::{EMPTY, Value, check, fields, get};
-use wire::reply::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
-use wire::request::Query;
+use wire::reply_messages::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
+use wire::request_messages::Query;
 
 use super::Engine;
 use super::change::{self, id_of};
-use super::collection::Stored;
 use super::commands::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 use super::cursor::Cursor;
-use super::error::{Fault, INVALID_BSON, Outcome};
-use super::order::Order;
+use super::fault::{EngineResult, Fault, INVALID_BSON};
 use super::projection::Projection;
+use super::sort_order::SortOrder;
 use super::store::Name;
+use super::stored_collection::StoredDocument;
 use super::update::Update;
 use super::writer::Writer;
 
@@ -41,7 +41,7 @@ pub struct LegacyBatch {
     pub cursor: i64,
     /// Documents that this cursor gave before.
     pub starting_from: i32,
-    pub documents: Vec<Stored>,
+    pub documents: Vec<StoredDocument>,
 }
 
 /// The outcome of a legacy write, for getLastError.
@@ -51,7 +51,7 @@ pub struct WriteOutcome {
     pub n: i64,
     /// Documents of an insert up to the one that failed, as opcounters count them.
     pub tried: usize,
-    /// Of an update: it found a document.
+    /// Whether an update found a document; None for other writes.
     pub updated_existing: Option<bool>,
     /// `_id` of the document that an upsert made.
     pub upserted: Option<RawBson>,
@@ -76,17 +76,17 @@ impl LegacyBatch {
         document.text("$err", &fault.message);
         document.int("code", fault.code);
         document.double("ok", 0.0);
-        let documents = vec![Stored::new(&document.finish())];
+        let documents = vec![StoredDocument::new(&document.finish())];
         Self { flags: QUERY_FAILURE, documents, ..Self::default() }
     }
 }
 
-fn checked(document: &RawDocument) -> Outcome<&[u8]> {
+fn checked(document: &RawDocument) -> EngineResult<&[u8]> {
     check(document.as_bytes()).map_err(|error| Fault::new(INVALID_BSON, error))?;
     Ok(document.as_bytes())
 }
 
-fn take(cursor: &mut Cursor, max: u64) -> Outcome<(Vec<Stored>, bool)> {
+fn take(cursor: &mut Cursor, max: u64) -> EngineResult<(Vec<StoredDocument>, bool)> {
     let mut documents = Vec::new();
     let ended = cursor.next_batch(max, &mut |document| documents.push(document.clone()))?;
     Ok((documents, ended))
@@ -98,7 +98,7 @@ impl Engine {
         found.unwrap_or_else(|fault| LegacyBatch::failed(&fault))
     }
 
-    fn try_legacy_find(&self, query: &Query<'_>) -> Outcome<LegacyBatch> {
+    fn try_legacy_find(&self, query: &Query<'_>) -> EngineResult<LegacyBatch> {
         let (filter, order) = unwrapped(checked(query.query)?);
         let name = Name::parse(query.namespace)?;
         let fields = query.fields.map_or(Ok(EMPTY), checked)?;
@@ -111,7 +111,7 @@ impl Engine {
             skip: u64::try_from(query.number_to_skip).unwrap_or_default(),
             ..Cursor::over(name.namespace(), [])
         };
-        let options = FindOptions::new(cursor, filter, Order::parse(order)?)?;
+        let options = FindOptions::new(cursor, filter, SortOrder::parse(order)?)?;
         let Some(collection) = self.store.find(name) else { return Ok(LegacyBatch::default()) };
         let (max, single) = match query.number_to_return {
             0 => (FIRST_BATCH, false),

@@ -1,27 +1,27 @@
 //! The absorber's documents: in memory, bounded, and the commands on them.
 //!
-//! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once at
-//! the door (`wire::raw`). Behind it filters (`matching`) and updates read and write them in place.
-//! Keys are byte strings that compare like values (`keys`), so that an index is an ordered map;
-//! `plan` chooses among them. One lock a collection is held while a batch is collected or a
-//! document is written, and no longer.
+//! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once,
+//! on arrival (`wire::raw`); filters (`filter`) and updates then read and write them in place. Keys
+//! are byte strings that compare like values (`key_encoding`), so that an index is an ordered map;
+//! `query_plan` chooses among them. Each collection has one lock, which is taken only while a batch
+//! is collected or a document is written.
 
 mod args;
 mod change;
-mod collection;
 mod commands;
 mod cursor;
-mod error;
+mod fault;
+mod field_path;
+mod filter;
 mod index;
-mod keys;
+mod key_encoding;
 mod legacy;
-mod matching;
-mod memory;
-mod order;
-mod path;
-mod plan;
+mod memory_budget;
 mod projection;
+mod query_plan;
+mod sort_order;
 mod store;
+mod stored_collection;
 #[cfg(test)]
 mod tests;
 mod update;
@@ -32,15 +32,15 @@ use std::sync::Arc;
 use bson::{RawDocument, RawDocumentBuf};
 use wire::raw;
 
-use self::args::Request;
+use self::args::CommandRequest;
 use self::cursor::Cursors;
-use self::error::{Fault, INVALID_BSON};
+use self::fault::{Fault, INVALID_BSON};
 use self::store::Store;
 
-pub use self::collection::Stored;
-pub use self::error::code_name;
+pub use self::fault::code_name;
 pub use self::legacy::{LegacyBatch, WriteOutcome};
-pub use self::memory::{Memory, Share};
+pub use self::memory_budget::{MemoryBudget, Share};
+pub use self::stored_collection::StoredDocument;
 
 /// Databases, collections and cursors; shared by all connections.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ impl Engine {
         Self { store, cursors }
     }
 
-    /// Answers one command. `sequences` are the document sequences of OP_MSG. None: the command is
-    /// unknown (error 59). The reply holds `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code` and
-    /// `codeName`.
+    /// Runs one command. `sequences` are the document sequences of OP_MSG. Returns None if the
+    /// command is unknown (error 59). The reply has `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code`
+    /// and `codeName`.
     ///
     /// A getMore on an empty cursor that awaits data blocks, for `maxTimeMS` and while the client
     /// is there at most.
@@ -78,7 +78,8 @@ impl Engine {
             .into_iter()
             .chain(documents)
             .find_map(|document| raw::check(document.as_bytes()).err());
-        let request = Request { database, body: body.as_bytes(), sequences, client_is_there };
+        let request =
+            CommandRequest { database, body: body.as_bytes(), sequences, client_is_there };
         let reply = match malformed {
             Some(error) => Err(Fault::new(INVALID_BSON, error)),
             None => command(self, &request),
@@ -87,7 +88,7 @@ impl Engine {
     }
 
     /// Bounds documents and messages.
-    pub fn memory(&self) -> &Arc<Memory> {
+    pub fn memory(&self) -> &Arc<MemoryBudget> {
         &self.store.memory
     }
 }

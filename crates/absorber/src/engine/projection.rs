@@ -2,26 +2,26 @@
 
 use wire::raw::{Value, fields, kind};
 
-use super::collection::Stored;
-use super::error::{Fault, Outcome};
-use super::path::Path;
+use super::fault::{EngineResult, Fault};
+use super::field_path::FieldPath;
+use super::stored_collection::StoredDocument;
 use super::writer::Writer;
 
 #[derive(Debug)]
 pub struct Projection {
     /// Whether the fields of the tree are shown, and no other; else they are hidden.
     shows: bool,
-    tree: Tree,
+    tree: ProjectionTree,
 }
 
 /// Names at one level of a document, each with those below it. None below it: the whole value.
 #[derive(Debug, Default)]
-struct Tree(Vec<(Vec<u8>, Tree)>);
+struct ProjectionTree(Vec<(Vec<u8>, ProjectionTree)>);
 
 impl Projection {
-    /// None: all is shown.
-    pub fn parse(projection: &[u8]) -> Outcome<Option<Self>> {
-        let (mut shows, mut id, mut tree) = (None, None, Tree::default());
+    /// Returns None if everything is shown.
+    pub fn parse(projection: &[u8]) -> EngineResult<Option<Self>> {
+        let (mut shows, mut id, mut tree) = (None, None, ProjectionTree::default());
         for field in fields(projection) {
             if field.value.kind != kind::BOOL && field.value.number().is_none() {
                 return Err(Fault::not_here("projections that compute or cut a field"));
@@ -47,18 +47,18 @@ impl Projection {
         // `_id` is shown unless it is hidden by name.
         let Some(shows) = shows.or(id) else { return Ok(None) };
         if id.unwrap_or(true) == shows {
-            tree.0.push((b"_id".to_vec(), Tree::default()));
+            tree.0.push((b"_id".to_vec(), ProjectionTree::default()));
         }
         Ok(Some(Self { shows, tree }))
     }
 
-    pub fn of(&self, document: &Stored) -> Stored {
+    pub fn of(&self, document: &StoredDocument) -> StoredDocument {
         let mut writer = Writer::new(document.bytes().len());
         self.within(document.bytes(), &self.tree, &mut writer);
-        Stored::new(&writer.finish())
+        StoredDocument::new(&writer.finish())
     }
 
-    fn within(&self, document: &[u8], tree: &Tree, writer: &mut Writer) {
+    fn within(&self, document: &[u8], tree: &ProjectionTree, writer: &mut Writer) {
         for field in fields(document) {
             match tree.0.iter().find(|(name, _)| name == field.name) {
                 Some((_, below)) if !below.0.is_empty() => match field.value.kind {
@@ -76,7 +76,7 @@ impl Projection {
         }
     }
 
-    fn below(&self, value: Value<'_>, tree: &Tree, writer: &mut Writer) {
+    fn below(&self, value: Value<'_>, tree: &ProjectionTree, writer: &mut Writer) {
         if value.kind == kind::DOCUMENT {
             self.within(value.bytes, tree, writer);
         } else {
@@ -85,7 +85,7 @@ impl Projection {
     }
 
     /// Each document of an array, also of one within it; what is none has no such field.
-    fn elements(&self, array: &[u8], tree: &Tree, writer: &mut Writer) {
+    fn elements(&self, array: &[u8], tree: &ProjectionTree, writer: &mut Writer) {
         let mut index = 0;
         for element in fields(array) {
             match element.value.kind {
@@ -102,8 +102,8 @@ impl Projection {
     }
 }
 
-fn checked(name: &[u8]) -> Outcome<Path> {
-    let path = Path::bounded(name)?;
+fn checked(name: &[u8]) -> EngineResult<FieldPath> {
+    let path = FieldPath::bounded(name)?;
     if path.parts[0] == b"_id" || path.parts.iter().any(|part| part.starts_with(b"$")) {
         return Err(Fault::not_here(&format!("projections of '{}'", path.name())));
     }
@@ -115,8 +115,8 @@ fn checked(name: &[u8]) -> Outcome<Path> {
     Ok(path)
 }
 
-impl Tree {
-    fn add(&mut self, path: &Path) -> Outcome<()> {
+impl ProjectionTree {
+    fn add(&mut self, path: &FieldPath) -> EngineResult<()> {
         let (mut tree, mut is_new) = (self, false);
         let collision = |code| Fault::new(code, format!("Path collision at {}", path.name()));
         for (depth, part) in (1..).zip(&path.parts) {

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::collection::{Capped, Collection};
-use super::error::{Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, Outcome};
-use super::memory::Memory;
+use super::fault::{EngineResult, Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND};
+use super::memory_budget::MemoryBudget;
+use super::stored_collection::{CappedLimits, StoredCollection};
 
-type Collections = BTreeMap<String, Arc<Collection>>;
+type Collections = BTreeMap<String, Arc<StoredCollection>>;
 
 #[derive(Debug)]
 pub struct Store {
     databases: RwLock<BTreeMap<String, Collections>>,
-    pub memory: Arc<Memory>,
+    pub memory: Arc<MemoryBudget>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Name<'a> {
 
 impl<'a> Name<'a> {
     /// `database.collection`, split and checked.
-    pub fn parse(namespace: &'a str) -> Outcome<Self> {
+    pub fn parse(namespace: &'a str) -> EngineResult<Self> {
         let (database, collection) = namespace.split_once('.').unwrap_or((namespace, ""));
         let name = Self { database, collection };
         name.check()?;
@@ -32,7 +32,7 @@ impl<'a> Name<'a> {
     }
 
     /// Refuses impossible namespaces.
-    pub fn check(&self) -> Outcome<()> {
+    pub fn check(&self) -> EngineResult<()> {
         if self.database.is_empty() || self.collection.is_empty() || self.collection.contains('\0')
         {
             let message = format!("Invalid namespace specified '{}'", self.namespace());
@@ -48,17 +48,17 @@ impl<'a> Name<'a> {
 
 impl Store {
     pub fn new(memory_bytes: u64) -> Self {
-        let memory = Arc::new(Memory::new(memory_bytes));
+        let memory = Arc::new(MemoryBudget::new(memory_bytes));
         Self { databases: RwLock::default(), memory }
     }
 
-    pub fn find(&self, name: Name<'_>) -> Option<Arc<Collection>> {
+    pub fn find(&self, name: Name<'_>) -> Option<Arc<StoredCollection>> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name.database)?.get(name.collection).cloned()
     }
 
     /// True: the collection was made.
-    pub fn find_or_create(&self, name: Name<'_>) -> Outcome<(Arc<Collection>, bool)> {
+    pub fn find_or_create(&self, name: Name<'_>) -> EngineResult<(Arc<StoredCollection>, bool)> {
         if let Some(collection) = self.find(name) {
             return Ok((collection, false));
         }
@@ -72,7 +72,11 @@ impl Store {
         }
     }
 
-    pub fn create(&self, name: Name<'_>, capped: Option<Capped>) -> Outcome<Arc<Collection>> {
+    pub fn create(
+        &self,
+        name: Name<'_>,
+        capped: Option<CappedLimits>,
+    ) -> EngineResult<Arc<StoredCollection>> {
         name.check()?;
         if name.collection.contains('$') {
             let message = format!("Invalid collection name: {}", name.collection);
@@ -85,12 +89,12 @@ impl Store {
             return Err(Fault::new(NAMESPACE_EXISTS, message));
         }
         let memory = Arc::clone(&self.memory);
-        let collection = Arc::new(Collection::new(name.namespace(), capped, memory));
+        let collection = Arc::new(StoredCollection::new(name.namespace(), capped, memory));
         collections.insert(name.collection.to_owned(), Arc::clone(&collection));
         Ok(collection)
     }
 
-    pub fn drop(&self, name: Name<'_>) -> Outcome<Arc<Collection>> {
+    pub fn drop(&self, name: Name<'_>) -> EngineResult<Arc<StoredCollection>> {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
         let collections = databases.get_mut(name.database);
         let found = collections.and_then(|collections| collections.remove(name.collection));
@@ -103,12 +107,12 @@ impl Store {
     }
 
     /// Removes a database and returns its collections.
-    pub fn drop_database(&self, database: &str) -> Option<Vec<Arc<Collection>>> {
+    pub fn drop_database(&self, database: &str) -> Option<Vec<Arc<StoredCollection>>> {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
         databases.remove(database).map(|collections| collections.into_values().collect())
     }
 
-    pub fn collections(&self, database: &str) -> Vec<(String, Arc<Collection>)> {
+    pub fn collections(&self, database: &str) -> Vec<(String, Arc<StoredCollection>)> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         let collections = databases.get(database).into_iter().flatten();
         collections.map(|(name, collection)| (name.clone(), Arc::clone(collection))).collect()

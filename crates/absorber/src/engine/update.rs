@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use wire::raw::{DOCUMENT_BYTES_MAX, EMPTY, Field, Number, Value, fields, get, kind};
 
-use super::error::{
-    CONFLICTING_OPERATORS, DOLLAR_PREFIXED, EMPTY_FIELD_NAME, FAILED_TO_PARSE, Fault,
-    IMMUTABLE_FIELD, INVALID_ID, Outcome, PATH_NOT_VIABLE, TYPE_MISMATCH,
+use super::fault::{
+    CONFLICTING_OPERATORS, DOLLAR_PREFIXED, EMPTY_FIELD_NAME, EngineResult, FAILED_TO_PARSE, Fault,
+    IMMUTABLE_FIELD, INVALID_ID, PATH_NOT_VIABLE, TYPE_MISMATCH,
 };
-use super::keys::key_of;
-use super::path::{Path, is_place};
+use super::field_path::{FieldPath, is_place};
+use super::key_encoding::key_of;
 use super::writer::Writer;
 
 #[derive(Debug, Clone)]
@@ -17,19 +17,19 @@ pub enum Update {
     /// The document, whose `_id` stays.
     Replace(Vec<u8>),
     /// Changes by path, as a tree: one walk through a document applies them all.
-    Change(Tree),
+    Change(ChangeTree),
 }
 
 /// Names in the order in which new ones are appended to a document.
-type Tree = Vec<(Vec<u8>, Change)>;
+type ChangeTree = Vec<(Vec<u8>, FieldChange)>;
 
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum FieldChange {
     Set(Owned),
     Increment(Owned),
     Unset,
     /// Changes within it.
-    Below(Tree),
+    Below(ChangeTree),
 }
 
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl Owned {
 }
 
 impl Update {
-    pub fn parse(update: &[u8]) -> Outcome<Self> {
+    pub fn parse(update: &[u8]) -> EngineResult<Self> {
         let is_operator = |field: &Field<'_>| field.name.starts_with(b"$");
         if !fields(update).next().is_some_and(|first| is_operator(&first)) {
             return match fields(update).find(is_operator) {
@@ -57,7 +57,7 @@ impl Update {
                 Some(field) => Err(dollar(&field.name())),
             };
         }
-        let mut tree = Tree::new();
+        let mut tree = ChangeTree::new();
         for operator in fields(update) {
             if !matches!(operator.name, b"$set" | b"$unset" | b"$inc") {
                 let what = format!("update operator {}", operator.name());
@@ -90,7 +90,7 @@ impl Update {
     }
 
     /// The updated document, `_id` first.
-    pub fn apply(&self, document: &[u8]) -> Outcome<Vec<u8>> {
+    pub fn apply(&self, document: &[u8]) -> EngineResult<Vec<u8>> {
         let id = get(document, b"_id");
         let changed = match self {
             Self::Replace(replacement) => replace(replacement, id)?,
@@ -112,14 +112,19 @@ impl Update {
         Ok(changed)
     }
 
-    /// The document that an upsert inserts: the filter's equal values, then the update. `_id`
-    /// stands first, a new one if none was given.
-    pub fn upsert(&self, equal: &[(&Path, Value<'_>)]) -> Outcome<Vec<u8>> {
+    /// The document that an upsert inserts: the filter's equal values, then the update. `_id` comes
+    /// first, a new one if none was given.
+    pub fn upsert(&self, equal: &[(&FieldPath, Value<'_>)]) -> EngineResult<Vec<u8>> {
         let mut base = EMPTY.to_vec();
         for (path, value) in equal {
             if !self.is_replacement() || path.text == b"_id" {
-                let mut tree = Tree::new();
-                add(&mut tree, &Path::bounded(&path.text)?, 0, Change::Set(Owned::of(*value)))?;
+                let mut tree = ChangeTree::new();
+                add(
+                    &mut tree,
+                    &FieldPath::bounded(&path.text)?,
+                    0,
+                    FieldChange::Set(Owned::of(*value)),
+                )?;
                 base = Self::Change(tree).apply(&base)?;
             }
         }
@@ -128,7 +133,7 @@ impl Update {
 }
 
 /// The document with its `_id` at its beginning, as in mongod, and a new one where it has none.
-pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
+pub fn with_id_first(document: &[u8]) -> EngineResult<Vec<u8>> {
     let id = get(document, b"_id");
     check_id(id)?;
     if fields(document).next().is_some_and(|field| field.name == b"_id") {
@@ -140,7 +145,7 @@ pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
 }
 
 /// Refuses impossible values of `_id`.
-pub fn check_id(id: Option<Value<'_>>) -> Outcome<()> {
+pub fn check_id(id: Option<Value<'_>>) -> EngineResult<()> {
     let wrong = |id: Value<'_>| matches!(id.kind, kind::ARRAY | kind::REGEX | kind::UNDEFINED);
     if id.is_some_and(wrong) {
         let message = "The '_id' value cannot be an array, a regular expression or undefined";
@@ -160,7 +165,7 @@ fn with_id(document: &[u8], id: Option<Value<'_>>) -> Vec<u8> {
     writer.finish()
 }
 
-fn replace(replacement: &[u8], id: Option<Value<'_>>) -> Outcome<Vec<u8>> {
+fn replace(replacement: &[u8], id: Option<Value<'_>>) -> EngineResult<Vec<u8>> {
     let new = get(replacement, b"_id");
     if id.zip(new).is_some_and(|(old, new)| differ(old, new)) {
         return Err(immutable());
@@ -182,14 +187,14 @@ fn dollar(name: &str) -> Fault {
     Fault::new(DOLLAR_PREFIXED, message)
 }
 
-fn change(operator: &[u8], field: &Field<'_>) -> Outcome<Change> {
+fn change(operator: &[u8], field: &Field<'_>) -> EngineResult<FieldChange> {
     Ok(match operator {
-        b"$set" => Change::Set(Owned::of(field.value)),
-        b"$unset" => Change::Unset,
+        b"$set" => FieldChange::Set(Owned::of(field.value)),
+        b"$unset" => FieldChange::Unset,
         _ if field.value.kind == kind::DECIMAL => {
             return Err(Fault::not_here("sums of decimals"));
         }
-        _ if field.value.number().is_some() => Change::Increment(Owned::of(field.value)),
+        _ if field.value.number().is_some() => FieldChange::Increment(Owned::of(field.value)),
         _ => {
             let message = format!("Cannot increment '{}' by what is no number", field.name());
             return Err(Fault::new(TYPE_MISMATCH, message));
@@ -197,8 +202,8 @@ fn change(operator: &[u8], field: &Field<'_>) -> Outcome<Change> {
     })
 }
 
-fn checked_path(name: &[u8]) -> Outcome<Path> {
-    let path = Path::bounded(name)?;
+fn checked_path(name: &[u8]) -> EngineResult<FieldPath> {
+    let path = FieldPath::bounded(name)?;
     if path.parts.iter().any(Vec::is_empty) {
         let message = format!("The update path '{}' contains an empty field name", path.name());
         return Err(Fault::new(EMPTY_FIELD_NAME, message));
@@ -213,11 +218,16 @@ fn checked_path(name: &[u8]) -> Outcome<Path> {
 }
 
 /// Adds a change of `path`, whose first `depth` parts lead to the tree.
-fn add(tree: &mut Tree, path: &Path, depth: usize, change: Change) -> Outcome<()> {
+fn add(
+    tree: &mut ChangeTree,
+    path: &FieldPath,
+    depth: usize,
+    change: FieldChange,
+) -> EngineResult<()> {
     let (first, ends) = (&path.parts[depth], depth + 1 == path.parts.len());
     match tree.binary_search_by(|(name, _)| name_order(name, first)) {
         Ok(at) => match &mut tree[at].1 {
-            Change::Below(inner) if !ends => add(inner, path, depth + 1, change),
+            FieldChange::Below(inner) if !ends => add(inner, path, depth + 1, change),
             _ => {
                 let message =
                     format!("Updating the path '{}' would create a conflict", path.name());
@@ -228,9 +238,9 @@ fn add(tree: &mut Tree, path: &Path, depth: usize, change: Change) -> Outcome<()
             let change = if ends {
                 change
             } else {
-                let mut inner = Tree::new();
+                let mut inner = ChangeTree::new();
                 add(&mut inner, path, depth + 1, change)?;
-                Change::Below(inner)
+                FieldChange::Below(inner)
             };
             tree.insert(at, (first.clone(), change));
             Ok(())
@@ -247,7 +257,7 @@ fn name_order(one: &[u8], other: &[u8]) -> Ordering {
 }
 
 /// The changed fields of a document, then the new ones.
-fn apply(document: &[u8], tree: &Tree, writer: &mut Writer) -> Outcome<()> {
+fn apply(document: &[u8], tree: &ChangeTree, writer: &mut Writer) -> EngineResult<()> {
     let mut seen = vec![false; tree.len()];
     for field in fields(document) {
         match tree.iter().position(|(name, _)| name == field.name) {
@@ -264,59 +274,59 @@ fn apply(document: &[u8], tree: &Tree, writer: &mut Writer) -> Outcome<()> {
     Ok(())
 }
 
-fn present(field: &Field<'_>, change: &Change, writer: &mut Writer) -> Outcome<()> {
+fn present(field: &Field<'_>, change: &FieldChange, writer: &mut Writer) -> EngineResult<()> {
     let value = field.value;
     match change {
-        Change::Set(new) => writer.value(field.name, new.value()),
-        Change::Unset => {}
-        Change::Increment(by) => {
+        FieldChange::Set(new) => writer.value(field.name, new.value()),
+        FieldChange::Unset => {}
+        FieldChange::Increment(by) => {
             let sum = sum(value, by.value()).map_err(|fault| Fault {
                 message: format!("Cannot apply $inc to '{}': {}", field.name(), fault.message),
                 ..fault
             })?;
             writer.value(field.name, sum.value());
         }
-        Change::Below(_) if value.kind == kind::ARRAY => {
+        FieldChange::Below(_) if value.kind == kind::ARRAY => {
             return Err(Fault::not_here("updates within arrays"));
         }
-        Change::Below(tree) if value.kind == kind::DOCUMENT => {
+        FieldChange::Below(tree) if value.kind == kind::DOCUMENT => {
             let at = writer.open(kind::DOCUMENT, field.name);
             apply(value.bytes, tree, writer)?;
             writer.close(at);
         }
-        Change::Below(_) if creates(change) => {
+        FieldChange::Below(_) if creates(change) => {
             let message = format!("Cannot create a field in '{}', no document", field.name());
             return Err(Fault::new(PATH_NOT_VIABLE, message));
         }
-        Change::Below(_) => writer.copy(field),
+        FieldChange::Below(_) => writer.copy(field),
     }
     Ok(())
 }
 
-fn absent(name: &[u8], change: &Change, writer: &mut Writer) -> Outcome<()> {
+fn absent(name: &[u8], change: &FieldChange, writer: &mut Writer) -> EngineResult<()> {
     match change {
-        Change::Set(new) | Change::Increment(new) => writer.value(name, new.value()),
-        Change::Below(tree) if creates(change) => {
+        FieldChange::Set(new) | FieldChange::Increment(new) => writer.value(name, new.value()),
+        FieldChange::Below(tree) if creates(change) => {
             let at = writer.open(kind::DOCUMENT, name);
             apply(EMPTY, tree, writer)?;
             writer.close(at);
         }
-        Change::Below(_) | Change::Unset => {}
+        FieldChange::Below(_) | FieldChange::Unset => {}
     }
     Ok(())
 }
 
 /// Whether a change makes a missing field.
-fn creates(change: &Change) -> bool {
+fn creates(change: &FieldChange) -> bool {
     match change {
-        Change::Set(_) | Change::Increment(_) => true,
-        Change::Unset => false,
-        Change::Below(tree) => tree.iter().any(|(_, change)| creates(change)),
+        FieldChange::Set(_) | FieldChange::Increment(_) => true,
+        FieldChange::Unset => false,
+        FieldChange::Below(tree) => tree.iter().any(|(_, change)| creates(change)),
     }
 }
 
 /// The sum as mongod adds: it has the wider type of the two.
-fn sum(old: Value<'_>, by: Value<'_>) -> Outcome<Owned> {
+fn sum(old: Value<'_>, by: Value<'_>) -> EngineResult<Owned> {
     let wrong = || Fault::new(TYPE_MISMATCH, "a value of non-numeric type");
     let (old, by) = (old.number().ok_or_else(wrong)?, by.number().ok_or_else(wrong)?);
     let whole = |number| match number {

@@ -25,7 +25,7 @@ impl Writer {
         self.0
     }
 
-    /// Ends it, as the crate's type.
+    /// Ends the document, and returns it as a type of the crate bson.
     pub fn into_document(self) -> RawDocumentBuf {
         RawDocumentBuf::from_bytes(self.finish()).expect("written with its length")
     }

@@ -4,7 +4,7 @@ use super::case::{Case, Evidence, numbers_of};
 use crate::analysis::types::{Finding, Metric};
 use format::{self, time};
 use record::records::Tap;
-use tap::fairness::{Side, fairness};
+use tap::fairness::{ArmTraffic, fairness};
 
 pub const COST: &str = "tap-cost";
 pub const FAIRNESS: &str = "fairness";
@@ -49,9 +49,9 @@ pub fn unfair(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
     };
     let seen: Vec<(&str, (Tap, u64))> =
         cases.iter().filter_map(|case| Some((case.arm.id.as_str(), last(case)?))).collect();
-    let sides: Vec<Side<'_>> = seen
+    let sides: Vec<ArmTraffic<'_>> = seen
         .iter()
-        .map(|(name, (tap, operations))| Side { name, tap, operations: *operations })
+        .map(|(name, (tap, operations))| ArmTraffic { name, tap, operations: *operations })
         .collect();
     let Some(phase) = cases.first().map(|case| case.phase.name.clone()) else { return Vec::new() };
     let finding = |sentence| Finding {

@@ -2,7 +2,7 @@
 //! is an operation of its schedule, in the schedule's order, within its turn, and no worker does
 //! two at a time. One pass, a few comparisons a sample, memory by the number of workers.
 
-use adapter::messages::{Pacing, Prepare};
+use adapter::protocol::{AdapterPacing, Prepare};
 use record::samples::Sample;
 
 /// Two readings of a clock take longer: bounds what is read of a turn.
@@ -76,10 +76,10 @@ impl Claims {
             Prepare::Consumer(_) => (Dealt::Messages, 0, 1, None),
             Prepare::Worker(it) => {
                 let order = match it.pacing {
-                    Pacing::Awaited { .. } => Dealt::Awaited,
-                    Pacing::Window { .. } => Dealt::Window,
-                    Pacing::Rate {} => Dealt::Rate,
-                    Pacing::Burst {} => Dealt::Burst,
+                    AdapterPacing::Awaited { .. } => Dealt::Awaited,
+                    AdapterPacing::Window { .. } => Dealt::Window,
+                    AdapterPacing::Rate {} => Dealt::Rate,
+                    AdapterPacing::Burst {} => Dealt::Burst,
                 };
                 (order, it.first_worker, it.workers, it.limits.clone())
             }
@@ -174,10 +174,11 @@ mod tests {
     }
 
     /// Workers 2 and 3, at most 5 operations each or together.
-    fn judged(pacing: Pacing, samples: &[Sample]) -> Result<(), String> {
+    fn judged(pacing: AdapterPacing, samples: &[Sample]) -> Result<(), String> {
         let mut prepared = prepare(pacing, 2);
         prepared.first_worker = 2;
-        let slices = if matches!(pacing, Pacing::Rate {} | Pacing::Burst {}) { 1 } else { 2 };
+        let slices =
+            if matches!(pacing, AdapterPacing::Rate {} | AdapterPacing::Burst {}) { 1 } else { 2 };
         prepared.limits = Some(vec![5; slices]);
         let mut claims = Claims::of(&Prepare::Worker(prepared));
         samples.iter().try_for_each(|sample| claims.take(sample, TIMES))?;
@@ -187,23 +188,23 @@ mod tests {
     #[test]
     fn what_workers_can_do_passes() {
         let own = [of(2, 0, 100, 50), of(3, 0, 120, 30), of(3, 1, 150, 0), of(2, 1, 150, 850)];
-        let awaited = Pacing::Awaited { think_ns: 0 };
+        let awaited = AdapterPacing::Awaited { think_ns: 0 };
         assert_eq!(judged(awaited, &own), Ok(()));
         let flying = [of(2, 1, 110, 10), of(2, 0, 100, 50), of(3, 0, 100, 900)];
-        assert_eq!(judged(Pacing::Window { size: 2 }, &flying), Ok(()));
+        assert_eq!(judged(AdapterPacing::Window { size: 2 }, &flying), Ok(()));
         let late = |worker, index, start_ns| Sample {
             intended_ns: 100,
             ..of(worker, index, start_ns, 40)
         };
         let queue = [late(3, 1, 110), late(3, 3, 150), late(2, 0, 100), late(2, 2, 200)];
-        assert_eq!(judged(Pacing::Rate {}, &queue), Ok(()));
+        assert_eq!(judged(AdapterPacing::Rate {}, &queue), Ok(()));
         let all = [late(3, 1, 110), late(3, 2, 111), late(2, 0, 100)];
-        assert_eq!(judged(Pacing::Burst {}, &all), Ok(()));
+        assert_eq!(judged(AdapterPacing::Burst {}, &all), Ok(()));
     }
 
     #[test]
     fn what_no_worker_can_do_is_named() {
-        let awaited = Pacing::Awaited { think_ns: 0 };
+        let awaited = AdapterPacing::Awaited { think_ns: 0 };
         let (first, second) = (of(2, 0, 100, 50), of(2, 1, 200, 50));
         let negative = Sample { service_ns: 5_u64.wrapping_neg(), ..second };
         let early = Sample { intended_ns: 199, ..second };
@@ -229,13 +230,13 @@ mod tests {
         }
         let twice = [of(2, 0, 100, 50), of(2, 0, 110, 50)];
         let skips = [of(2, 0, 100, 50), of(2, 2, 160, 50)];
-        for pacing in [Pacing::Window { size: 2 }, Pacing::Burst {}] {
+        for pacing in [AdapterPacing::Window { size: 2 }, AdapterPacing::Burst {}] {
             for samples in [twice, skips] {
                 let found = judged(pacing, &samples).expect_err("not the schedule's");
                 assert_eq!(found, "its 2 operations are not the first 2 of its schedule");
             }
         }
-        let together = judged(Pacing::Rate {}, &[of(2, 0, 100, 50), of(2, 1, 149, 50)]);
+        let together = judged(AdapterPacing::Rate {}, &[of(2, 0, 100, 50), of(2, 1, 149, 50)]);
         assert!(together.expect_err("two at a time").contains("begins before"));
         let claims = Claims::of(&Prepare::Worker(prepare(awaited, 2)));
         assert_eq!(claims.most(TIMES), 182);

@@ -29,7 +29,7 @@ use record::messages::Sent;
 use record::samples::Sample;
 use stats::little::{LittlesLaw, Stretch};
 use tail::each;
-use tap::summary::Call;
+use tap::tap_summary::CallSpan;
 use workload::expected::Expected;
 use workload::plan::Phase;
 
@@ -46,7 +46,7 @@ pub struct Collected {
     pub extent: Option<Extent>,
     pub sent: Option<Sent>,
     /// Through the tap; empty where `sent` has the same times.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallSpan>,
 }
 
 /// Reads the samples of a phase, one file a process.
@@ -78,7 +78,7 @@ pub async fn read(
             sent.take(sample);
         }
         if keeps_calls {
-            calls.push(Call::of(sample));
+            calls.push(CallSpan::of(sample));
         }
         if usize::from(sample.operation) >= phase.operations.len() {
             // An unknown operation. It is missing from the counts, which G1 holds against the

@@ -6,7 +6,7 @@ use tokio::task::yield_now;
 
 use super::claims::{Claims, TurnTimes};
 use crate::turn::Turned;
-use adapter::messages::{Prepare, TurnDone};
+use adapter::protocol::{Prepare, TurnDone};
 use base::error::Result;
 use record::samples::{Growing, Sample, Samples};
 
@@ -121,7 +121,7 @@ mod tests {
 
     use super::super::test_support::{prepare, sample};
     use super::*;
-    use adapter::messages::Pacing;
+    use adapter::protocol::AdapterPacing;
     use record::samples::Sample;
 
     fn done(began_ns: u64, exhausted: bool) -> TurnDone {
@@ -132,7 +132,7 @@ mod tests {
     fn tail(paths: &[std::path::PathBuf]) -> Tail {
         let prepared = paths.iter().enumerate().map(|(process, path)| {
             fs::write(path, []).expect("a file");
-            let mut prepared = prepare(Pacing::Awaited { think_ns: 0 }, 1);
+            let mut prepared = prepare(AdapterPacing::Awaited { think_ns: 0 }, 1);
             prepared.samples = path.to_string_lossy().into_owned();
             prepared.first_worker = process as u32;
             Prepare::Worker(prepared)
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_cannot_be_read() {
-        let prepared = Prepare::Worker(prepare(Pacing::Burst {}, 1));
+        let prepared = Prepare::Worker(prepare(AdapterPacing::Burst {}, 1));
         assert!(Tail::open(&[prepared]).is_err());
     }
 }

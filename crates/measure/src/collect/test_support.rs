@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::turn::{Turn, Turned};
-use adapter::messages::{Pacing, WorkerPrepare};
+use adapter::protocol::{AdapterPacing, WorkerPrepare};
 use record::samples::Sample;
 use workload::build::Workload;
 use workload::plan::Phase;
@@ -51,7 +51,7 @@ pub fn turn(began_ns: u64, ended_ns: u64) -> Turn {
 }
 
 /// A phase of one process, whose samples lie nowhere.
-pub fn prepare(pacing: Pacing, workers: u32) -> WorkerPrepare {
+pub fn prepare(pacing: AdapterPacing, workers: u32) -> WorkerPrepare {
     WorkerPrepare {
         samples: "/nowhere/x.bin".to_owned(),
         schedule: String::new(),

@@ -11,14 +11,14 @@ use crate::input_files::InputFiles;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
 use crate::turn::{Turn, Turned};
-use adapter::messages::{Consumed, Ended, Totals};
+use adapter::protocol::{Consumed, PhaseEnd, ReadTotals};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use record::folder::Folder;
 use record::records::PhaseRun;
 use record::samples::Sample;
 use serde_json::json;
 use stats::hlog::{Interval, IntervalLog};
-use tap::exchange::{Exchange, Mark, flags};
+use tap::exchange::{Exchange, MessageMark, flags};
 use tap::recording;
 use workload::Workload;
 use workload::plan::Plan;
@@ -127,8 +127,10 @@ impl Bed {
         measured.counters = BTreeMap::from([("opcounters.query".to_owned(), 7)]);
         measured.sizes = BTreeMap::from([("before.collStats.count".to_owned(), 1)]);
         measured.documents_after = Some(590);
-        measured.ended =
-            Some(Ended { totals: Totals { documents: 12_345, sum: 678 }, ..Ended::default() });
+        measured.ended = Some(PhaseEnd {
+            totals: ReadTotals { documents: 12_345, sum: 678 },
+            ..PhaseEnd::default()
+        });
         Left { number, files: files.collect(), measured, tap: None }
     }
 
@@ -229,7 +231,7 @@ impl Bed {
         let consumed = Consumed { cursors: 2, positions_lost: 1 };
         left.measured.read = Some(Read {
             turn: Turn { cpu_ns: 20 * MS, ..turn },
-            ended: Ended { consumer: Some(consumed), ..Ended::default() },
+            ended: PhaseEnd { consumer: Some(consumed), ..PhaseEnd::default() },
             samples: self.write("consumer.bin", &received),
             claimed: claimed(&[received]),
             rss_armed_bytes: 1_000,
@@ -330,7 +332,7 @@ fn claimed(files: &[Vec<Sample>]) -> Claimed {
 }
 
 fn marked(mut exchange: Exchange, of: &Sample) -> Exchange {
-    exchange.set_mark(Mark { producer: of.worker.into(), sequence: of.index.into() });
+    exchange.set_mark(MessageMark { producer: of.worker.into(), sequence: of.index.into() });
     exchange
 }
 

@@ -11,7 +11,7 @@ use crate::drawing::Drawing;
 use crate::html;
 use crate::view::hue;
 use base::say::clean;
-use base::words::shell_quoted;
+use base::strings::shell_quoted;
 use record::records::{Experiment, Run, SCHEMA_VERSION};
 
 /// Content of every format of a study. Its strings are text, not markup, but for the SVG of

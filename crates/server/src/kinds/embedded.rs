@@ -1,12 +1,12 @@
 //! `embedded`: a MongoDB out of the catalogue.
 
 use crate::catalogue::catalogue;
-use crate::install::{is_installed, supported};
-use crate::kind::Kind;
+use crate::install_server::{is_installed, supported};
+use crate::kind_definition::KindDefinition;
 use crate::managed;
 use crate::program::Program;
 
-pub const KIND: Kind = Kind {
+pub const KIND: KindDefinition = KindDefinition {
     forms: "embedded, embedded@VERSION",
     is_named: |words| words == "embedded" || version(words).is_some(),
     identity: |words| Ok(catalogue().resolve(version(words))?.version.clone()),
@@ -19,7 +19,7 @@ pub const KIND: Kind = Kind {
     again: |version| Ok(format!("embedded@{version}")),
 };
 
-/// None: the catalogue's first.
+/// Version in the words; None if they name none, which means the catalogue's first.
 pub fn version(words: &str) -> Option<&str> {
     words.strip_prefix("embedded@")
 }

@@ -1,4 +1,4 @@
-//! `mongod`, or its path: a mongod of this machine, started and stopped by us.
+//! `mongod`, or its path: a mongod of this machine that mongodyno starts and stops.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use base::error::{Error, Result};
 use record::records::ServerKind;
 
 use crate::host::{Host, is_executable};
-use crate::kind::Kind;
+use crate::kind_definition::KindDefinition;
 use crate::managed;
 use crate::program::Program;
 
-pub const KIND: Kind = Kind {
+pub const KIND: KindDefinition = KindDefinition {
     forms: "mongod (on PATH), a path to mongod",
     is_named: |words| words == "mongod" || (words.contains('/') && !words.contains("://")),
     identity: |words| {

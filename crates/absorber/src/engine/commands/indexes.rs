@@ -1,22 +1,23 @@
 use wire::raw::{Number, Value, fields, get};
 
 use super::super::Engine;
-use super::super::args::{Request, documents_of};
-use super::super::collection::Data;
-use super::super::error::{
-    CANNOT_CREATE_INDEX, FAILED_TO_PARSE, Fault, INDEX_OPTIONS_CONFLICT, INDEX_SPECS_CONFLICT,
-    Outcome,
+use super::super::args::{CommandRequest, documents_of};
+use super::super::fault::{
+    CANNOT_CREATE_INDEX, EngineResult, FAILED_TO_PARSE, Fault, INDEX_OPTIONS_CONFLICT,
+    INDEX_SPECS_CONFLICT,
 };
-use super::super::index::Index;
+use super::super::index::OrderedIndex;
+use super::super::stored_collection::Data;
 use super::super::writer::Writer;
 
 /// `{createIndexes: collection, indexes: [{key, name, unique}]}`
-pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
+pub fn create(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
     let name = request.collection()?;
     request.fields(&[b"indexes", b"commitQuorum"])?;
     let specifications = get(request.body, b"indexes").ok_or_else(|| Fault::missing("indexes"))?;
     let specifications = documents_of("indexes", specifications)?;
-    let indexes = specifications.into_iter().map(specification).collect::<Outcome<Vec<_>>>()?;
+    let indexes =
+        specifications.into_iter().map(specification).collect::<EngineResult<Vec<_>>>()?;
     if indexes.is_empty() {
         return Err(Fault::bad_value("Must specify at least one index to create"));
     }
@@ -44,7 +45,7 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     Ok(reply.ok())
 }
 
-fn specification(document: &[u8]) -> Outcome<Index> {
+fn specification(document: &[u8]) -> EngineResult<OrderedIndex> {
     let required = |name: &str| {
         let message = || format!("an index needs the field '{name}'");
         get(document, name.as_bytes()).ok_or_else(|| Fault::new(FAILED_TO_PARSE, message()))
@@ -76,11 +77,11 @@ fn specification(document: &[u8]) -> Outcome<Index> {
             return Err(Fault::not_here(&format!("index option {}", field.name())));
         }
     }
-    Ok(Index::new(name, pattern, get(document, b"unique").is_some_and(Value::truth)))
+    Ok(OrderedIndex::new(name, pattern, get(document, b"unique").is_some_and(Value::truth)))
 }
 
 /// Whether the same index exists; another one of the same name or key is a fault.
-fn is_there(data: &Data, index: &Index) -> Outcome<bool> {
+fn is_there(data: &Data, index: &OrderedIndex) -> EngineResult<bool> {
     if index.pattern == data.indexes[0].pattern {
         return Ok(true);
     }

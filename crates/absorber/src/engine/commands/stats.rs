@@ -1,14 +1,14 @@
 use wire::raw::kind;
 
 use super::super::Engine;
-use super::super::args::Request;
-use super::super::collection::Data;
-use super::super::error::{Fault, NAMESPACE_NOT_FOUND, Outcome};
+use super::super::args::CommandRequest;
+use super::super::fault::{EngineResult, Fault, NAMESPACE_NOT_FOUND};
+use super::super::stored_collection::Data;
 use super::super::writer::Writer;
 
 /// Totals over the collections of a database.
 #[derive(Debug, Default)]
-pub struct Totals {
+pub struct StorageTotals {
     collections: u64,
     objects: u64,
     data_bytes: u64,
@@ -16,7 +16,7 @@ pub struct Totals {
     index_bytes: u64,
 }
 
-impl Totals {
+impl StorageTotals {
     fn add(&mut self, data: &Data) {
         self.collections += 1;
         self.objects += data.records.len() as u64;
@@ -25,14 +25,14 @@ impl Totals {
         self.index_bytes += data.indexes.iter().map(|index| index.bytes).sum::<u64>();
     }
 
-    /// Of documents and indexes.
+    /// Size of documents and indexes, bytes.
     pub fn all_bytes(&self) -> u64 {
         self.data_bytes + self.index_bytes
     }
 }
 
-pub fn totals(engine: &Engine, database: &str) -> Totals {
-    let mut totals = Totals::default();
+pub fn totals(engine: &Engine, database: &str) -> StorageTotals {
+    let mut totals = StorageTotals::default();
     for (_, collection) in engine.store.collections(database) {
         totals.add(&collection.read());
     }
@@ -40,13 +40,13 @@ pub fn totals(engine: &Engine, database: &str) -> Totals {
 }
 
 /// `{collStats: collection}`
-pub fn collection(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
+pub fn collection(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
     let name = request.collection()?;
     request.fields(&[])?;
     let missing = || Fault::new(NAMESPACE_NOT_FOUND, "ns not found");
     let collection = engine.store.find(name).ok_or_else(missing)?;
     let data = collection.read();
-    let mut totals = Totals::default();
+    let mut totals = StorageTotals::default();
     totals.add(&data);
     let mut reply = Writer::new(256);
     reply.text("ns", &name.namespace());
@@ -77,7 +77,7 @@ pub fn collection(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
 }
 
 /// `{dbStats: 1}`
-pub fn database(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
+pub fn database(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
     request.fields(&[])?;
     let totals = totals(engine, request.database);
     let mut reply = Writer::new(256);
