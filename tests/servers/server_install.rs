@@ -10,7 +10,7 @@ use crate::server_support::{
 use crate::support::wait_until;
 use base::error::Error;
 use server::{
-    Host, InspectionDepth, Program, ServerChoice, catalogue, folder_of, install, install_version,
+    Host, Inspection, Program, ServerChoice, catalogue, folder_of, install, install_version,
     is_installed, list, start,
 };
 
@@ -44,15 +44,15 @@ async fn all_five_entries_install_start_and_leave_nothing() {
 fn a_second_install_does_nothing_and_a_damaged_one_is_repaired() {
     let (_home, host) = fresh_host();
     let entry = entry("4.2");
-    let path = install(&host, entry, InspectionDepth::Sizes, QUIET).expect("installs");
+    let path = install(&host, entry, Inspection::Sizes, QUIET).expect("installs");
     let made = fs::metadata(&path).and_then(|m| m.modified()).expect("metadata");
-    install(&host, entry, InspectionDepth::Contents, QUIET).expect("is there");
+    install(&host, entry, Inspection::Contents, QUIET).expect("is there");
     assert_eq!(fs::metadata(&path).and_then(|m| m.modified()).expect("metadata"), made);
 
     // Cut off, as by a full disk; then one byte, which only a full look finds.
     fs::File::options().write(true).open(&path).and_then(|f| f.set_len(1000)).expect("cut");
     assert!(!is_installed(&host, entry));
-    install(&host, entry, InspectionDepth::Sizes, QUIET).expect("repairs");
+    install(&host, entry, Inspection::Sizes, QUIET).expect("repairs");
     let mut bytes = fs::read(&path).expect("read");
     bytes[5_000_000] ^= 1;
     fs::write(&path, &bytes).expect("write");
@@ -62,7 +62,7 @@ fn a_second_install_does_nothing_and_a_damaged_one_is_repaired() {
     // A killed installation leaves a folder without a receipt.
     fs::remove_file(folder_of(&host, entry).join("installed.json")).expect("remove");
     assert!(!is_installed(&host, entry));
-    install(&host, entry, InspectionDepth::Sizes, QUIET).expect("repairs");
+    install(&host, entry, Inspection::Sizes, QUIET).expect("repairs");
     assert!(is_installed(&host, entry));
 }
 
@@ -72,7 +72,7 @@ fn concurrent_installs_make_one() {
     let entry = entry("4.4");
     let inodes: Vec<u64> = std::thread::scope(|scope| {
         let one = || {
-            let path = install(&host, entry, InspectionDepth::Sizes, QUIET).expect("installs");
+            let path = install(&host, entry, Inspection::Sizes, QUIET).expect("installs");
             std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("metadata"))
         };
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
@@ -91,7 +91,7 @@ fn a_wheel_with_another_sha256_is_refused() {
     let mut corrupted = original;
     corrupted[1_000_000] ^= 1;
     fs::write(host.wheels().join(&entry.wheel.file), corrupted).expect("write");
-    let error = install(&host, entry, InspectionDepth::Sizes, QUIET).expect_err("refused");
+    let error = install(&host, entry, Inspection::Sizes, QUIET).expect_err("refused");
     assert_eq!(error.exit as u8, 5);
     assert!(error.to_string().contains("sha256"), "{error}");
     assert!(!folder_of(&host, entry).exists());
@@ -110,7 +110,7 @@ fn host_with_python(home: &Path, script: &str) -> Host {
 }
 
 fn refused(host: &Host, version: &str) -> Error {
-    let error = install(host, entry(version), InspectionDepth::Sizes, QUIET).expect_err("refused");
+    let error = install(host, entry(version), Inspection::Sizes, QUIET).expect_err("refused");
     assert_eq!(error.exit as u8, 5);
     assert!(!is_installed(host, entry(version)));
     error
@@ -140,7 +140,7 @@ fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
     wait_until("nobody goes on", || !works());
     assert!(!is_installed(&host, entry("4.4")));
     std::os::unix::fs::symlink(shared_wheels(), host.wheels()).expect("a link");
-    install(&host, entry("4.4"), InspectionDepth::Contents, QUIET).expect("installs");
+    install(&host, entry("4.4"), Inspection::Contents, QUIET).expect("installs");
     assert!(is_installed(&host, entry("4.4")) && !partial.exists());
 }
 
@@ -176,7 +176,7 @@ fn other_machines_are_told_the_ways_out() {
     let (_home, host) = fresh_host();
     let old = Host { avx: false, ..host.clone() };
     assert!(refused(&old, "6.0").hint.contains("embedded@4.4"));
-    assert!(install(&old, entry("4.4"), InspectionDepth::Sizes, QUIET).is_ok());
+    assert!(install(&old, entry("4.4"), Inspection::Sizes, QUIET).is_ok());
     let arm = Host { arch: "aarch64".into(), ..host.clone() };
     assert!(refused(&arm, "6.0").hint.contains("--uri"));
     let bare = Host { path: "/nonexistent".into(), home: host.home.join("x"), ..host };

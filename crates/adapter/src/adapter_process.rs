@@ -17,12 +17,13 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use crate::environment::Environment;
 pub use crate::failure::Failure;
 use crate::memory_limit::MemoryLimit;
-use crate::parse::{QUOTED_CHARACTERS, cut, is_old_answer, parse};
+use crate::parse::{QUOTED_CHARACTERS, is_old_answer, parse};
 use crate::patience::{Due, Patience, Signs, Wait, sample_bytes};
 use crate::protocol::{AdapterAnswer, AdapterRequest, FRAME, Hello, PROTOCOL};
 use base::clock::Epoch;
 use base::say;
 use base::secrets::mask_text;
+use base::strings::cut;
 
 const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a process's stderr that are kept; the rest is read and thrown away.

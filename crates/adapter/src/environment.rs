@@ -14,7 +14,7 @@ use base::child;
 use base::error::Error;
 
 /// An adapter ready to start.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// Adapter name.
     pub adapter: String,
@@ -56,21 +56,11 @@ impl Environment {
     pub fn of_command(command: &[String], scrub: Vec<String>) -> Self {
         Self {
             adapter: command.join(" "),
-            version: String::new(),
-            options: BTreeMap::new(),
-            uri_options: BTreeMap::new(),
-            processes: None,
             folder: std::env::current_dir().unwrap_or_default(),
             start: command.to_vec(),
             warmup_s: 1.0,
-            simulated: false,
-            lock_sha256: None,
-            cores: Vec::new(),
-            memory_bytes: None,
-            memory_flag: None,
-            out_of_memory: None,
             scrub,
-            held: None,
+            ..Self::default()
         }
     }
 

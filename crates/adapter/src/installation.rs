@@ -29,7 +29,7 @@ use base::lock::{try_lock, try_share};
 use base::paths::{cache_dir, own_folder};
 use base::say;
 use base::secrets::mask_text;
-use base::strings::hex;
+use base::strings::{hex, last_lines};
 
 /// Pause between two tries for a lock that another mongodyno has. A blocking wait would need a
 /// thread, and the end of the program would wait for that thread.
@@ -309,14 +309,13 @@ impl<'a> Installation<'a> {
                 format!("`mongodyno drivers --versions {name}` lists them"),
             ));
         }
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         Err(Error::environment(
             format!(
                 "installing {}@{} failed: `{}` ended with {status}\n  {}",
                 self.asked.named(&self.manifest.name),
                 self.choice.version,
                 words.join(" "),
-                lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ")
+                last_lines(&text, QUOTED_LINES).join("\n  ")
             ),
             format!(
                 "the whole output is in {}; is the package registry reachable? run --offline takes \

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::protocol::AdapterAnswer;
 use base::secrets::{mask_json, mask_text};
+use base::strings::cut;
 
 /// Beginning of a line that is no message, as errors quote it.
 pub(crate) const QUOTED_CHARACTERS: usize = 120;
@@ -56,9 +57,4 @@ fn within(value: &Value) -> bool {
 pub(crate) fn is_old_answer(line: &str) -> bool {
     let line: Value = serde_json::from_str(line).unwrap_or_default();
     ["hello", "error"].iter().any(|name| line["type"] == *name)
-}
-
-pub(crate) fn cut(text: &str, characters: usize) -> String {
-    let start: String = text.chars().take(characters).collect();
-    if start.len() < text.len() { start + "…" } else { start }
 }

@@ -10,6 +10,7 @@ use crate::manifest::Manifest;
 use base::error::{Error, Result};
 use base::paths::{cache_dir, own_folder};
 use base::secrets::mask_text;
+use base::strings::last_lines;
 
 /// Lines of the tool's last words that an error quotes.
 const QUOTED_LINES: usize = 3;
@@ -66,8 +67,7 @@ impl Manifest {
         let listing = read(&text);
         if !output.status.success() || listing.releases.is_empty() {
             let said = mask_text(&String::from_utf8_lossy(&output.stderr));
-            let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-            let last = lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ");
+            let last = last_lines(&said, QUOTED_LINES).join("\n  ");
             let ended = if output.status.success() {
                 "prints no release".to_owned()
             } else {

@@ -5,7 +5,7 @@
 
 use std::sync::RwLock;
 
-use percent_encoding::percent_decode_str;
+use crate::strings::percent_decoded;
 
 /// Whole connection strings, each with its masked form, and the secrets in them.
 static KNOWN: RwLock<KnownSecrets> = RwLock::new((Vec::new(), Vec::new()));
@@ -48,17 +48,14 @@ pub fn keep_hosts(text: &str) {
         let user = user.rsplit('=').next().unwrap_or_default(); // of `name=user:password@host`
         let secrets = || {
             let words = [(user, true), (password, false)].into_iter();
-            let both =
-                words.flat_map(|(it, is_user)| [(it.to_owned(), is_user), (decoded(it), is_user)]);
+            let both = words.flat_map(|(it, is_user)| {
+                [(it.to_owned(), is_user), (percent_decoded(it), is_user)]
+            });
             let found = both.filter_map(|(it, is_user)| Secret::new(&it, is_user)).collect();
             (format!("***:***@{host}"), found)
         };
         keep(&format!("{user}:{password}@{host}"), secrets);
     }
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Masks the secrets of this invocation, and the credentials of any URL.

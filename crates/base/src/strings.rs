@@ -1,4 +1,5 @@
-//! Bytes in hex, words for a shell, and the known word that a wrong one may mean.
+//! Bytes in hex, decoded percents, words for a shell, excerpts of long texts, and the known word
+//! that a wrong one may mean.
 
 use std::fmt::Write as _;
 
@@ -8,6 +9,23 @@ pub fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The text of a part of a connection string, without percent-encoding.
+pub fn percent_decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The beginning of a text, with an ellipsis if something is left out.
+pub fn cut(text: &str, characters: usize) -> String {
+    let start: String = text.chars().take(characters).collect();
+    if start.len() < text.len() { start + "…" } else { start }
+}
+
+/// The last lines of an output that are not blank.
+pub fn last_lines(text: &str, count: usize) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].to_vec()
 }
 
 /// A word as a POSIX shell reads it back.

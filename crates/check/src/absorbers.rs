@@ -2,19 +2,19 @@
 //! would be blamed on the adapter.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, Document, RawDocumentBuf, doc};
 
 use measure::server_access::Reached;
 use server::{ServerHandle, StartOptions};
+use wire::{HEADER_BYTES, read_message, reply_messages};
 
 const DATABASE: &str = "vectors";
 const TIMEOUT: Duration = Duration::from_secs(10);
-const OP_MSG: i32 = 2013;
 /// Size of a batch: more documents than any vector has.
 const BATCH: i32 = 100_000;
 /// Number of cursor ids that are tried: an absorber's ids are a predictable sequence
@@ -113,19 +113,11 @@ impl VectorAbsorber {
         mut command: Document,
     ) -> Result<Document, Box<dyn std::error::Error>> {
         command.insert("$db", database);
-        let body = command.to_vec()?;
-        let mut message = Vec::with_capacity(body.len() + 21);
-        for number in [i32::try_from(body.len() + 21)?, 1, 0, OP_MSG, 0] {
-            message.extend(number.to_le_bytes());
-        }
-        message.push(0);
-        message.extend(body);
+        let command = RawDocumentBuf::try_from(&command)?;
+        let mut message = Vec::new();
+        reply_messages::msg(&mut message, 1, 0, &command);
         self.stream.write_all(&message)?;
-        let mut header = [0; 16];
-        self.stream.read_exact(&mut header)?;
-        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-        let mut answer = vec![0; (length as usize).saturating_sub(header.len())];
-        self.stream.read_exact(&mut answer)?;
-        Ok(Document::from_reader(answer.get(5..).unwrap_or_default())?)
+        read_message(&mut self.stream, &mut message)?.ok_or("it closed the connection")?;
+        Ok(Document::from_reader(message.get(HEADER_BYTES + 5..).unwrap_or_default())?)
     }
 }

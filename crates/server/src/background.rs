@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::catalogue::{LICENCE, catalogue};
 use super::host::Host;
 use super::install_progress::InstallProgress;
-use super::install_server::{InspectionDepth, folder_of, install, is_installed};
+use super::install_server::{Inspection, folder_of, install, is_installed};
 use super::instance::{self, Ending, GuardEvent, Instance};
 use super::kinds::embedded;
 use super::launch::{describe, launch};
@@ -79,7 +79,7 @@ pub fn install_version(
         ));
     }
     let entry = catalogue().resolve(embedded::version(server))?;
-    install(host, entry, InspectionDepth::Contents, progress)?;
+    install(host, entry, Inspection::Contents, progress)?;
     Program::embedded(host, Some(&entry.version), progress)?;
     let mut listed = list(host);
     listed.retain(|line| line.version == entry.version);

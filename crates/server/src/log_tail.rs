@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::download::NO_SPACE;
+use base::strings::{cut, last_lines};
 
 const LINES: usize = 4;
 const WIDTH: usize = 240;
@@ -21,9 +22,9 @@ pub(super) fn quote(log: &Path, from: u64) -> String {
     // A full disk has consequences, each with its own error.
     let full = lines.iter().rev().find(|line| no_space(line).is_some());
     let reason = full.into_iter().chain(lines.iter().rev()).find_map(|line| reason(line));
-    let reason = reason.map(|text| format!("Reason: {}\n", cut(&text))).unwrap_or_default();
-    let last = &lines[lines.len().saturating_sub(LINES)..];
-    let last: Vec<String> = last.iter().map(|line| format!("  {}", cut(line))).collect();
+    let reason = reason.map(|text| format!("Reason: {}\n", cut(&text, WIDTH))).unwrap_or_default();
+    let last = last_lines(&text, LINES).into_iter();
+    let last: Vec<String> = last.map(|line| format!("  {}", cut(line, WIDTH))).collect();
     format!("{reason}The end of its log, {}:\n{}", log.display(), last.join("\n"))
 }
 
@@ -77,14 +78,6 @@ fn reason(line: &str) -> Option<String> {
         // Printed before it could log: a wrong flag, the loader.
         (None, _) => line.to_lowercase().contains("error").then(|| line.to_string()),
     }
-}
-
-fn cut(text: &str) -> String {
-    let mut short: String = text.chars().take(WIDTH).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
 }
 
 #[cfg(test)]

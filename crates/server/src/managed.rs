@@ -17,14 +17,8 @@ pub async fn start(host: &Host, program: &Program, options: &StartOptions) -> Re
     let id = format!("run-{}-{}", std::process::id(), bson::Uuid::new());
     let launched = launch(host, program, options, &id, false).await?;
     let record = record_of(program, &launched);
-    Ok(ServerHandle {
-        uri: record.uri.clone(),
-        record,
-        pid: Some(launched.mongod_id.pid),
-        process: Some(Box::new(launched)),
-        others: Vec::new(),
-        is_one: false,
-    })
+    let process = (launched.mongod_id.pid, Box::new(launched) as _);
+    Ok(ServerHandle::new(record.uri.clone(), record, Some(process)))
 }
 
 pub(super) fn open<'a>(

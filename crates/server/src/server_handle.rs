@@ -32,6 +32,16 @@ pub(super) trait ServerProcess: fmt::Debug + Send + Sync {
 }
 
 impl ServerHandle {
+    /// One server, without others.
+    pub(super) fn new(
+        uri: String,
+        record: ServerRecord,
+        process: Option<(u32, Box<dyn ServerProcess>)>,
+    ) -> Self {
+        let (pid, process) = process.unzip();
+        Self { uri, record, pid, process, others: Vec::new(), is_one: false }
+    }
+
     /// Connection string with credentials; for drivers only, never for people.
     pub fn uri(&self) -> &str {
         &self.uri

@@ -3,9 +3,7 @@
 //! There is one for each direction of a connection. For messages of any length it keeps 16 bytes of
 //! a header and the state of the body under way.
 
-use wire::{HEADER_BYTES, Header, OpCode, WireError};
-
-use super::request_body::RequestBody;
+use wire::{HEADER_BYTES, Header, WireError};
 
 const TLS_HANDSHAKE: u8 = 0x16;
 const TLS_MAJOR: u8 = 3;
@@ -35,26 +33,9 @@ pub(super) struct PassedMessage {
 /// The use that a direction makes of a message's body.
 pub(super) trait MessageContent {
     fn begin(&mut self, header: &Header) -> Result<(), WireError>;
+    /// Takes the next bytes of the body, never more than it has.
     fn bytes(&mut self, bytes: &[u8]);
     fn end(&mut self);
-}
-
-impl MessageContent for RequestBody {
-    fn begin(&mut self, header: &Header) -> Result<(), WireError> {
-        if matches!(header.opcode, OpCode::Reply | OpCode::Other(_)) {
-            return Err(WireError::OpCode(header.opcode.into()));
-        }
-        RequestBody::begin(self, header.opcode, header.length - HEADER_BYTES);
-        Ok(())
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        RequestBody::bytes(self, bytes);
-    }
-
-    fn end(&mut self) {
-        RequestBody::end(self);
-    }
 }
 
 #[derive(Debug)]
@@ -168,6 +149,7 @@ mod tests {
 
     use rand_core::{Rng as _, SeedableRng as _};
 
+    use super::super::request_body::RequestBody;
     use super::*;
 
     /// The follower's view of one request.

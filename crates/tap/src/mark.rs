@@ -72,24 +72,6 @@ impl Numbers {
         (self.producer, self.sequence) = (None, None);
     }
 
-    pub fn field(&mut self, kind: u8, name: &[u8]) -> Go {
-        if !matches!(kind, kind::DOUBLE | kind::INT | kind::LONG) {
-            return Go::Over;
-        }
-        self.next_is_sequence = name == self.fields.sequence.as_bytes();
-        let wanted = self.next_is_sequence || name == self.fields.producer.as_bytes();
-        if wanted { Go::Read } else { Go::Over }
-    }
-
-    pub fn value(&mut self, kind: u8, bytes: [u8; 8]) {
-        let number = whole(kind, bytes);
-        if self.next_is_sequence {
-            self.sequence = number;
-        } else {
-            self.producer = number.and_then(|number| u32::try_from(number).ok());
-        }
-    }
-
     pub fn mark(&self) -> Option<MessageMark> {
         Some(MessageMark { producer: self.producer?, sequence: self.sequence? })
     }
@@ -113,11 +95,21 @@ fn whole(kind: u8, bytes: [u8; 8]) -> Option<u64> {
 
 impl Visitor for Numbers {
     fn field(&mut self, _: usize, kind: u8, name: &[u8]) -> Go {
-        Self::field(self, kind, name)
+        if !matches!(kind, kind::DOUBLE | kind::INT | kind::LONG) {
+            return Go::Over;
+        }
+        self.next_is_sequence = name == self.fields.sequence.as_bytes();
+        let wanted = self.next_is_sequence || name == self.fields.producer.as_bytes();
+        if wanted { Go::Read } else { Go::Over }
     }
 
     fn value(&mut self, kind: u8, bytes: [u8; 8]) {
-        Self::value(self, kind, bytes);
+        let number = whole(kind, bytes);
+        if self.next_is_sequence {
+            self.sequence = number;
+        } else {
+            self.producer = number.and_then(|number| u32::try_from(number).ok());
+        }
     }
 
     fn end(&mut self, _: usize) {}

@@ -168,7 +168,7 @@ impl Visitor for BatchReader {
     fn field(&mut self, depth: usize, kind: u8, name: &[u8]) -> Go {
         match (depth, kind) {
             (0, kind::DOCUMENT) if name == b"cursor" => Go::Into,
-            (0, _) if self.legacy => self.numbers.field(kind, name),
+            (0, _) if self.legacy => self.numbers.field(0, kind, name),
             (1, kind::ARRAY) if name == b"firstBatch" || name == b"nextBatch" => Go::Into,
             (2, kind::DOCUMENT) if self.documents == 0 => {
                 self.numbers.clear();
@@ -179,7 +179,7 @@ impl Visitor for BatchReader {
                 Go::Over
             }
             // After the two numbers the rest of a document does not matter.
-            (3, _) if self.numbers.mark().is_none() => self.numbers.field(kind, name),
+            (3, _) if self.numbers.mark().is_none() => self.numbers.field(0, kind, name),
             _ => Go::Over,
         }
     }

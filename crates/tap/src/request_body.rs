@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 
-use wire::OpCode;
 use wire::raw::{Size, kind};
 use wire::walk::{Go, NAME_BYTES_MAX, Visitor, Walk};
+use wire::{HEADER_BYTES, Header, OpCode, WireError};
 
 use super::exchange::MessageMark;
+use super::framing::MessageContent;
 use super::mark::{MarkFields, Numbers};
 
 /// Bytes of one message's names that are kept; the rest is left out.
@@ -137,92 +138,10 @@ impl RequestBody {
         }
     }
 
-    /// A message begins; its body has `length` bytes.
-    pub fn begin(&mut self, opcode: OpCode, length: usize) {
-        self.opcode = opcode;
-        self.step = match opcode {
-            OpCode::Msg => BodyStep::MsgFlags,
-            OpCode::Query | OpCode::Insert | OpCode::Update | OpCode::Delete | OpCode::GetMore => {
-                BodyStep::LegacyHead
-            }
-            _ => BodyStep::Rest,
-        };
-        self.left = length;
-        (self.skip, self.have, self.tail, self.name_bytes) = (0, 0, 0, 0);
-        self.name.clear();
-        self.namespace.clear();
-        self.walk.stop();
-        self.command.begin(opcode);
-        (self.is_command, self.more_to_come, self.unreadable) = (false, false, false);
-    }
-
     /// Mark of an insert's first document, if it has one and marks are asked for.
     pub fn mark(&self) -> Option<MessageMark> {
         let inserts = self.opcode == OpCode::Insert || self.command.name == b"insert";
         self.command.numbers.as_ref().filter(|_| inserts && !self.unreadable)?.mark()
-    }
-
-    /// The next bytes of the body, never more than it has.
-    pub fn bytes(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            if self.skip > 0 {
-                let count = self.skip.min(bytes.len());
-                self.skip -= count;
-                self.look(&bytes[..count]);
-                bytes = self.pass(bytes, count);
-                continue;
-            }
-            match self.step.wants() {
-                Wants::Nothing => {
-                    self.left -= bytes.len();
-                    return;
-                }
-                Wants::Bytes(wanted) => {
-                    let count = (wanted - self.have).min(bytes.len());
-                    self.fixed[self.have..self.have + count].copy_from_slice(&bytes[..count]);
-                    self.have += count;
-                    bytes = self.pass(bytes, count);
-                    if self.have == wanted {
-                        self.have = 0;
-                        self.fixed();
-                    }
-                }
-                Wants::Zero => {
-                    let zero = bytes.iter().position(|byte| *byte == 0);
-                    let text = &bytes[..zero.unwrap_or(bytes.len())];
-                    let room = NAME_BYTES_MAX.saturating_sub(self.name.len());
-                    self.name.extend_from_slice(&text[..text.len().min(room)]);
-                    self.name_bytes += text.len();
-                    bytes = self.pass(bytes, text.len() + usize::from(zero.is_some()));
-                    if zero.is_some() {
-                        self.named();
-                        self.name.clear();
-                        self.name_bytes = 0;
-                    }
-                }
-                Wants::Document => {
-                    let rest = self.walk.bytes(bytes, &mut self.command).len();
-                    bytes = self.pass(bytes, bytes.len() - rest);
-                    if self.walk.has_failed() {
-                        self.give_up();
-                    } else if self.walk.is_done() && self.opcode == OpCode::Msg {
-                        self.section();
-                    } else if self.walk.is_done() {
-                        self.step = BodyStep::Rest;
-                    }
-                }
-            }
-        }
-    }
-
-    pub fn end(&mut self) {
-        let whole = match self.step {
-            BodyStep::Rest => true,
-            BodyStep::InsertDocument => self.have == 0,
-            _ => false,
-        };
-        let nameless = (self.opcode == OpCode::Msg || self.is_command) && !self.command.has_name;
-        self.unreadable |= !whole || nameless;
     }
 
     fn pass<'a>(&mut self, bytes: &'a [u8], count: usize) -> &'a [u8] {
@@ -347,6 +266,93 @@ impl RequestBody {
     }
 }
 
+impl MessageContent for RequestBody {
+    fn begin(&mut self, header: &Header) -> Result<(), WireError> {
+        let opcode = header.opcode;
+        if matches!(opcode, OpCode::Reply | OpCode::Other(_)) {
+            return Err(WireError::OpCode(opcode.into()));
+        }
+        self.opcode = opcode;
+        self.step = match opcode {
+            OpCode::Msg => BodyStep::MsgFlags,
+            OpCode::Query | OpCode::Insert | OpCode::Update | OpCode::Delete | OpCode::GetMore => {
+                BodyStep::LegacyHead
+            }
+            _ => BodyStep::Rest,
+        };
+        self.left = header.length - HEADER_BYTES;
+        (self.skip, self.have, self.tail, self.name_bytes) = (0, 0, 0, 0);
+        self.name.clear();
+        self.namespace.clear();
+        self.walk.stop();
+        self.command.begin(opcode);
+        (self.is_command, self.more_to_come, self.unreadable) = (false, false, false);
+        Ok(())
+    }
+
+    fn bytes(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.skip > 0 {
+                let count = self.skip.min(bytes.len());
+                self.skip -= count;
+                self.look(&bytes[..count]);
+                bytes = self.pass(bytes, count);
+                continue;
+            }
+            match self.step.wants() {
+                Wants::Nothing => {
+                    self.left -= bytes.len();
+                    return;
+                }
+                Wants::Bytes(wanted) => {
+                    let count = (wanted - self.have).min(bytes.len());
+                    self.fixed[self.have..self.have + count].copy_from_slice(&bytes[..count]);
+                    self.have += count;
+                    bytes = self.pass(bytes, count);
+                    if self.have == wanted {
+                        self.have = 0;
+                        self.fixed();
+                    }
+                }
+                Wants::Zero => {
+                    let zero = bytes.iter().position(|byte| *byte == 0);
+                    let text = &bytes[..zero.unwrap_or(bytes.len())];
+                    let room = NAME_BYTES_MAX.saturating_sub(self.name.len());
+                    self.name.extend_from_slice(&text[..text.len().min(room)]);
+                    self.name_bytes += text.len();
+                    bytes = self.pass(bytes, text.len() + usize::from(zero.is_some()));
+                    if zero.is_some() {
+                        self.named();
+                        self.name.clear();
+                        self.name_bytes = 0;
+                    }
+                }
+                Wants::Document => {
+                    let rest = self.walk.bytes(bytes, &mut self.command).len();
+                    bytes = self.pass(bytes, bytes.len() - rest);
+                    if self.walk.has_failed() {
+                        self.give_up();
+                    } else if self.walk.is_done() && self.opcode == OpCode::Msg {
+                        self.section();
+                    } else if self.walk.is_done() {
+                        self.step = BodyStep::Rest;
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let whole = match self.step {
+            BodyStep::Rest => true,
+            BodyStep::InsertDocument => self.have == 0,
+            _ => false,
+        };
+        let nameless = (self.opcode == OpCode::Msg || self.is_command) && !self.command.has_name;
+        self.unreadable |= !whole || nameless;
+    }
+}
+
 impl CommandOutline {
     fn begin(&mut self, opcode: OpCode) {
         (self.may_wrap, self.depth) = (opcode == OpCode::Query, 0);
@@ -403,7 +409,7 @@ impl Visitor for CommandOutline {
                 if kind == kind::ARRAY && self.counts(name) { Go::Into } else { Go::Over }
             }
             1 if kind == kind::DOCUMENT => self.document(),
-            2 => self.numbers.as_mut().map_or(Go::Over, |numbers| numbers.field(kind, name)),
+            2 => self.numbers.as_mut().map_or(Go::Over, |numbers| numbers.field(0, kind, name)),
             // The server refuses anything else in such an array.
             _ => Go::Over,
         }

@@ -2,7 +2,7 @@
 
 use wire::raw::{EMPTY, Field, Number, Value, fields, get, kind};
 
-use super::fault::{EngineResult, Fault, ILLEGAL_OPERATION, INVALID_LENGTH};
+use super::fault::{Fallible, Fault, ILLEGAL_OPERATION, INVALID_LENGTH};
 use super::store::Name;
 
 /// `maxWriteBatchSize`.
@@ -10,7 +10,7 @@ const BATCH_MAX: usize = 100_000;
 
 /// A command: its body and its document sequences.
 #[derive(Clone, Copy)]
-pub struct CommandRequest<'a> {
+pub struct CommandArgs<'a> {
     pub database: &'a str,
     /// Document of the command, checked as BSON.
     pub body: &'a [u8],
@@ -20,13 +20,13 @@ pub struct CommandRequest<'a> {
     pub client_is_there: &'a dyn Fn() -> bool,
 }
 
-impl<'a> CommandRequest<'a> {
+impl<'a> CommandArgs<'a> {
     /// The value of its first field: mostly a collection's name.
     pub fn target(&self) -> Value<'a> {
         fields(self.body).next().map_or(Value::NULL, |field| field.value)
     }
 
-    pub fn collection(&self) -> EngineResult<Name<'a>> {
+    pub fn collection(&self) -> Fallible<Name<'a>> {
         let wrong = || Fault::bad_value("the collection's name is no string");
         let collection = self.target().text().ok_or_else(wrong)?;
         let name = Name { database: self.database, collection };
@@ -36,7 +36,7 @@ impl<'a> CommandRequest<'a> {
 
     /// Returns the fields except the first and the common ones. A field that is not in `known` is a
     /// fault.
-    pub fn fields(&self, known: &[&[u8]]) -> EngineResult<Vec<Field<'a>>> {
+    pub fn fields(&self, known: &[&[u8]]) -> Fallible<Vec<Field<'a>>> {
         let mut found = Vec::new();
         for field in fields(self.body).skip(1) {
             if known.contains(&field.name) {
@@ -49,7 +49,7 @@ impl<'a> CommandRequest<'a> {
     }
 
     /// The documents of a write, from the body or beside it.
-    pub fn documents(&self, field: &str) -> EngineResult<Vec<&'a [u8]>> {
+    pub fn documents(&self, field: &str) -> Fallible<Vec<&'a [u8]>> {
         let mut documents = Vec::new();
         let beside = self.sequences.iter().find(|(name, _)| *name == field);
         if let Some((_, sequence)) = beside {
@@ -70,7 +70,7 @@ impl<'a> CommandRequest<'a> {
 }
 
 /// Whether every command may have this field. Most of them change nothing here.
-fn is_common(field: &Field<'_>) -> EngineResult<bool> {
+fn is_common(field: &Field<'_>) -> Fallible<bool> {
     match field.name {
         b"lsid"
         | b"txnNumber"
@@ -104,7 +104,7 @@ fn is_common(field: &Field<'_>) -> EngineResult<bool> {
 }
 
 /// Strings are compared by their bytes; another order would be a wrong answer.
-pub fn check_collation(value: Value<'_>) -> EngineResult<()> {
+pub fn check_collation(value: Value<'_>) -> Fallible<()> {
     let locale = value.document().and_then(|document| get(document, b"locale"));
     if locale.is_some_and(|locale| locale.text() != Some("simple")) {
         return Err(Fault::not_here("collations"));
@@ -112,7 +112,7 @@ pub fn check_collation(value: Value<'_>) -> EngineResult<()> {
     Ok(())
 }
 
-pub fn documents_of<'a>(name: &str, value: Value<'a>) -> EngineResult<Vec<&'a [u8]>> {
+pub fn documents_of<'a>(name: &str, value: Value<'a>) -> Fallible<Vec<&'a [u8]>> {
     let array = value.array().ok_or_else(|| Fault::wrong_type(name, "array"))?;
     let document = |element: Field<'a>| element.value.document();
     let documents = fields(array).map(document).collect::<Option<Vec<_>>>();
@@ -120,7 +120,7 @@ pub fn documents_of<'a>(name: &str, value: Value<'a>) -> EngineResult<Vec<&'a [u
 }
 
 /// A document, or null for none.
-pub fn document<'a>(field: &Field<'a>) -> EngineResult<&'a [u8]> {
+pub fn document<'a>(field: &Field<'a>) -> Fallible<&'a [u8]> {
     match field.value.kind {
         kind::DOCUMENT => Ok(field.value.bytes),
         kind::NULL => Ok(EMPTY),
@@ -129,7 +129,7 @@ pub fn document<'a>(field: &Field<'a>) -> EngineResult<&'a [u8]> {
 }
 
 /// A bool; numbers count as bools.
-pub fn flag(field: &Field<'_>) -> EngineResult<bool> {
+pub fn flag(field: &Field<'_>) -> Fallible<bool> {
     if field.value.kind == kind::BOOL || field.value.number().is_some() {
         return Ok(field.value.truth());
     }
@@ -137,7 +137,7 @@ pub fn flag(field: &Field<'_>) -> EngineResult<bool> {
 }
 
 /// A whole number that is not negative.
-pub fn count(field: &Field<'_>) -> EngineResult<u64> {
+pub fn count(field: &Field<'_>) -> Fallible<u64> {
     let number = signed(field)?;
     u64::try_from(number).map_err(|_| {
         let message = format!("BSON field '{}' must be >= 0, and is {number}", field.name());
@@ -145,12 +145,12 @@ pub fn count(field: &Field<'_>) -> EngineResult<u64> {
     })
 }
 
-pub fn signed(field: &Field<'_>) -> EngineResult<i64> {
+pub fn signed(field: &Field<'_>) -> Fallible<i64> {
     field.value.whole_number().ok_or_else(|| Fault::wrong_type(&field.name(), "number"))
 }
 
 /// Reads a value that must be an int64, such as the id of a cursor.
-pub fn long(name: &str, value: Value<'_>) -> EngineResult<i64> {
+pub fn long(name: &str, value: Value<'_>) -> Fallible<i64> {
     match value.number() {
         Some(Number::Long(number)) => Ok(number),
         _ => Err(Fault::wrong_type(name, "long")),

@@ -2,7 +2,7 @@
 
 use wire::raw::{DOCUMENT_BYTES_MAX, Value, fields, get};
 
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 use super::field_path::FieldPath;
 use super::filter::{ComparisonOperator, Filter, Test};
 use super::query_plan::{DocumentWalk, Selector, WalkStep};
@@ -24,7 +24,7 @@ pub struct Updated {
 }
 
 /// Inserts one document with `_id` first; a document without one gets a new one.
-pub fn insert(store: &Store, name: Name<'_>, document: &[u8]) -> EngineResult<()> {
+pub fn insert(store: &Store, name: Name<'_>, document: &[u8]) -> Fallible<()> {
     if document.len() > DOCUMENT_BYTES_MAX {
         let message = format!(
             "object to insert too large. size in bytes: {}, max size: {DOCUMENT_BYTES_MAX}",
@@ -63,7 +63,7 @@ fn find_records(
     data: &Data,
     wanted: Selector,
     one: bool,
-) -> EngineResult<Vec<u64>> {
+) -> Fallible<Vec<u64>> {
     let mut walk = DocumentWalk::new(data, wanted, &SortOrder::Any, collection.capped.is_some());
     let mut records = Vec::new();
     walk.run(data, &mut |record, _| {
@@ -81,7 +81,7 @@ pub fn update(
     update: &Update,
     multi: bool,
     upsert: bool,
-) -> EngineResult<Updated> {
+) -> Fallible<Updated> {
     loop {
         let wanted = Selector::parse(filter)?;
         let found = if upsert { Some(store.find_or_create(name)?.0) } else { store.find(name) };
@@ -119,7 +119,7 @@ fn insert_upsert(
     data: &mut Data,
     filter: &[u8],
     update: &Update,
-) -> EngineResult<StoredDocument> {
+) -> Fallible<StoredDocument> {
     let filter = Filter::parse(filter)?;
     let equal = filter.0.iter().filter(|it| it.holds).filter_map(|it| match &it.test {
         Test::Compare(ComparisonOperator::Equal, operand) => Some((&it.path, operand.value())),
@@ -132,7 +132,7 @@ fn insert_upsert(
 }
 
 /// Deletes one document or all wanted ones.
-pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> EngineResult<u64> {
+pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Fallible<u64> {
     let wanted = Selector::parse(filter)?;
     let Some(collection) = store.find(name) else { return Ok(0) };
     let mut data = collection.write();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use wire::raw::DOCUMENT_BYTES_MAX;
 
 use super::fault::{
-    CURSOR_IN_USE, CURSOR_KILLED, CURSOR_NOT_FOUND, EngineResult, Fault, QUERY_PLAN_KILLED,
+    CURSOR_IN_USE, CURSOR_KILLED, CURSOR_NOT_FOUND, Fallible, Fault, QUERY_PLAN_KILLED,
 };
 use super::memory_budget::{MemoryBudget, Share};
 use super::projection::Projection;
@@ -104,7 +104,7 @@ impl Cursor {
         &mut self,
         max: u64,
         take: &mut dyn FnMut(&StoredDocument),
-    ) -> EngineResult<bool> {
+    ) -> Fallible<bool> {
         if max == 0 {
             return Ok(false);
         }
@@ -191,7 +191,7 @@ impl Cursors {
         Share::of(&self.memory)
     }
 
-    pub fn keep(&self, cursor: Cursor) -> EngineResult<i64> {
+    pub fn keep(&self, cursor: Cursor) -> Fallible<i64> {
         // An odd multiplier reaches all numbers before one repeats. Ids look random, as drivers
         // expect, and are never 0.
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -214,7 +214,7 @@ impl Cursors {
     }
 
     /// Takes a cursor out for a getMore, which gives it back.
-    pub fn take(&self, id: i64, namespace: &str) -> EngineResult<Box<Cursor>> {
+    pub fn take(&self, id: i64, namespace: &str) -> Fallible<Box<Cursor>> {
         let mut open = self.lock();
         let Some(slot) = open.get_mut(&id) else {
             return Err(Fault::new(CURSOR_NOT_FOUND, format!("cursor id {id} not found")));
@@ -251,8 +251,8 @@ impl Cursors {
         cursor: &mut Cursor,
         wait: Duration,
         client_is_there: &dyn Fn() -> bool,
-        mut fill: impl FnMut(&mut Cursor) -> EngineResult<(T, bool)>,
-    ) -> EngineResult<(T, bool)> {
+        mut fill: impl FnMut(&mut Cursor) -> Fallible<(T, bool)>,
+    ) -> Fallible<(T, bool)> {
         let shown = cursor.shown;
         let mut batch = fill(cursor);
         if let Some(collection) = cursor.collection().filter(|_| cursor.await_data)

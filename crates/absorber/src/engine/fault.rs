@@ -11,7 +11,7 @@ pub struct Fault {
     pub details: Option<Vec<u8>>,
 }
 
-pub type EngineResult<T> = Result<T, Fault>;
+pub type Fallible<T> = Result<T, Fault>;
 
 /// Codes of the engine as constants, and mongod's names of these and others.
 macro_rules! codes {

@@ -3,7 +3,7 @@
 
 use wire::raw::{Value, fields, get, kind};
 
-use super::fault::{EngineResult, Fault, OVERFLOW};
+use super::fault::{Fallible, Fault, OVERFLOW};
 
 /// mongod's limit of a document's depth.
 const PARTS_MAX: usize = 200;
@@ -22,7 +22,7 @@ impl FieldPath {
     }
 
     /// Splits a path of bounded depth: each part becomes a level of a document.
-    pub fn bounded(text: &[u8]) -> EngineResult<Self> {
+    pub fn bounded(text: &[u8]) -> Fallible<Self> {
         let path = Self::new(text);
         if path.parts.len() > PARTS_MAX {
             let message = format!("a path of {} parts; {PARTS_MAX} are allowed", path.parts.len());

@@ -3,7 +3,7 @@
 use wire::raw::{Field, Value, fields, kind};
 
 use super::args::documents_of;
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 use super::field_path::FieldPath;
 use super::key_encoding::{Key, key_of, rank};
 
@@ -47,7 +47,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    fn new(value: Value<'_>) -> EngineResult<Self> {
+    fn new(value: Value<'_>) -> Fallible<Self> {
         if value.kind == kind::REGEX {
             return Err(Fault::not_here("regular expressions"));
         }
@@ -127,7 +127,7 @@ fn compare(comparison: ComparisonOperator, operand: &Operand, value: Option<Valu
 }
 
 impl Filter {
-    pub fn parse(filter: &[u8]) -> EngineResult<Self> {
+    pub fn parse(filter: &[u8]) -> Fallible<Self> {
         let mut all = Vec::new();
         add(filter, &mut all)?;
         Ok(Self(all))
@@ -140,7 +140,7 @@ impl Filter {
     }
 }
 
-fn add(filter: &[u8], all: &mut Vec<FilterCondition>) -> EngineResult<()> {
+fn add(filter: &[u8], all: &mut Vec<FilterCondition>) -> Fallible<()> {
     for field in fields(filter) {
         match field.name {
             b"$and" => {
@@ -160,11 +160,7 @@ fn add(filter: &[u8], all: &mut Vec<FilterCondition>) -> EngineResult<()> {
 }
 
 /// `{path: value}` or `{path: {$operator: …}}`.
-fn condition(
-    path: &FieldPath,
-    value: Value<'_>,
-    all: &mut Vec<FilterCondition>,
-) -> EngineResult<()> {
+fn condition(path: &FieldPath, value: Value<'_>, all: &mut Vec<FilterCondition>) -> Fallible<()> {
     let first = value.document().and_then(|document| fields(document).next());
     let operators = first.is_some_and(|field| {
         field.name.starts_with(b"$") && !matches!(field.name, b"$ref" | b"$id" | b"$db")
@@ -179,7 +175,7 @@ fn condition(
 }
 
 /// The test of an operator, and whether it must pass.
-fn operator(field: &Field<'_>) -> EngineResult<(Test, bool)> {
+fn operator(field: &Field<'_>) -> Fallible<(Test, bool)> {
     let compare = |comparison| Operand::new(field.value).map(|it| Test::Compare(comparison, it));
     Ok(match field.name {
         b"$eq" => (compare(ComparisonOperator::Equal)?, true),
@@ -195,13 +191,13 @@ fn operator(field: &Field<'_>) -> EngineResult<(Test, bool)> {
     })
 }
 
-fn operands(field: &Field<'_>) -> EngineResult<Vec<Operand>> {
+fn operands(field: &Field<'_>) -> Fallible<Vec<Operand>> {
     let array = field
         .value
         .array()
         .ok_or_else(|| Fault::bad_value(format!("{} needs an array", field.name())))?;
     let operands = fields(array).map(|element| Operand::new(element.value));
-    let mut operands = operands.collect::<EngineResult<Vec<_>>>()?;
+    let mut operands = operands.collect::<Fallible<Vec<_>>>()?;
     operands.sort_by(|one, other| one.key.cmp(&other.key));
     Ok(operands)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wire::raw::{Value, fields};
 
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 use super::field_path::FieldPath;
 use super::key_encoding::{Key, encode};
 use super::writer::Writer;
@@ -49,14 +49,14 @@ impl OrderedIndex {
         Self::new("_id_", &pattern.finish(), true)
     }
 
-    pub fn key(&self, document: &[u8]) -> EngineResult<Key> {
+    pub fn key(&self, document: &[u8]) -> Fallible<Key> {
         let mut key = Key::new();
         self.values(document, &mut |value| encode(value, &mut key))?;
         Ok(key)
     }
 
     /// The value of each field, null for a missing one.
-    fn values<'a>(&self, document: &'a [u8], each: &mut dyn FnMut(Value<'a>)) -> EngineResult<()> {
+    fn values<'a>(&self, document: &'a [u8], each: &mut dyn FnMut(Value<'a>)) -> Fallible<()> {
         for path in &self.fields {
             each(path.single(document).ok_or_else(|| {
                 Fault::not_here(&format!("index over the array at '{}'", path.name()))

@@ -10,7 +10,7 @@ use super::Engine;
 use super::change::{self, id_of};
 use super::commands::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 use super::cursor::Cursor;
-use super::fault::{EngineResult, Fault, INVALID_BSON};
+use super::fault::{Fallible, Fault, INVALID_BSON};
 use super::projection::Projection;
 use super::sort_order::SortOrder;
 use super::store::Name;
@@ -81,12 +81,12 @@ impl LegacyBatch {
     }
 }
 
-fn checked(document: &RawDocument) -> EngineResult<&[u8]> {
+fn checked(document: &RawDocument) -> Fallible<&[u8]> {
     check(document.as_bytes()).map_err(|error| Fault::new(INVALID_BSON, error))?;
     Ok(document.as_bytes())
 }
 
-fn take(cursor: &mut Cursor, max: u64) -> EngineResult<(Vec<StoredDocument>, bool)> {
+fn take(cursor: &mut Cursor, max: u64) -> Fallible<(Vec<StoredDocument>, bool)> {
     let mut documents = Vec::new();
     let ended = cursor.next_batch(max, &mut |document| documents.push(document.clone()))?;
     Ok((documents, ended))
@@ -98,7 +98,7 @@ impl Engine {
         found.unwrap_or_else(|fault| LegacyBatch::failed(&fault))
     }
 
-    fn try_legacy_find(&self, query: &Query<'_>) -> EngineResult<LegacyBatch> {
+    fn try_legacy_find(&self, query: &Query<'_>) -> Fallible<LegacyBatch> {
         let (filter, order) = unwrapped(checked(query.query)?);
         let name = Name::parse(query.namespace)?;
         let fields = query.fields.map_or(Ok(EMPTY), checked)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 
 #[derive(Debug)]
 pub struct MemoryBudget {
@@ -21,7 +21,7 @@ impl MemoryBudget {
         self.used.load(Ordering::Relaxed)
     }
 
-    pub(super) fn take(&self, bytes: u64) -> EngineResult<()> {
+    pub(super) fn take(&self, bytes: u64) -> Fallible<()> {
         if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
             self.give_back(bytes);
             return Err(Fault::memory(self.limit));
@@ -47,7 +47,7 @@ impl Share {
     }
 
     /// Grows or shrinks to this size. Where memory is short it stays as it was.
-    pub(crate) fn set(&mut self, bytes: u64) -> EngineResult<()> {
+    pub(crate) fn set(&mut self, bytes: u64) -> Fallible<()> {
         if bytes > self.bytes {
             self.memory.take(bytes - self.bytes)?;
         } else if bytes < self.bytes {
@@ -57,7 +57,7 @@ impl Share {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, bytes: u64) -> EngineResult<()> {
+    pub(super) fn add(&mut self, bytes: u64) -> Fallible<()> {
         self.set(self.bytes + bytes)
     }
 }

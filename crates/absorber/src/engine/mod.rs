@@ -32,7 +32,7 @@ use std::sync::Arc;
 use bson::{RawDocument, RawDocumentBuf};
 use wire::raw;
 
-use self::args::CommandRequest;
+use self::args::CommandArgs;
 use self::cursor::Cursors;
 use self::fault::{Fault, INVALID_BSON};
 use self::store::Store;
@@ -78,8 +78,7 @@ impl Engine {
             .into_iter()
             .chain(documents)
             .find_map(|document| raw::check(document.as_bytes()).err());
-        let request =
-            CommandRequest { database, body: body.as_bytes(), sequences, client_is_there };
+        let request = CommandArgs { database, body: body.as_bytes(), sequences, client_is_there };
         let reply = match malformed {
             Some(error) => Err(Fault::new(INVALID_BSON, error)),
             None => command(self, &request),

@@ -2,7 +2,7 @@
 
 use wire::raw::{Value, fields, kind};
 
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 use super::field_path::FieldPath;
 use super::stored_collection::StoredDocument;
 use super::writer::Writer;
@@ -20,7 +20,7 @@ struct ProjectionTree(Vec<(Vec<u8>, ProjectionTree)>);
 
 impl Projection {
     /// Returns None if everything is shown.
-    pub fn parse(projection: &[u8]) -> EngineResult<Option<Self>> {
+    pub fn parse(projection: &[u8]) -> Fallible<Option<Self>> {
         let (mut shows, mut id, mut tree) = (None, None, ProjectionTree::default());
         for field in fields(projection) {
             if field.value.kind != kind::BOOL && field.value.number().is_none() {
@@ -102,7 +102,7 @@ impl Projection {
     }
 }
 
-fn checked(name: &[u8]) -> EngineResult<FieldPath> {
+fn checked(name: &[u8]) -> Fallible<FieldPath> {
     let path = FieldPath::bounded(name)?;
     if path.parts[0] == b"_id" || path.parts.iter().any(|part| part.starts_with(b"$")) {
         return Err(Fault::not_here(&format!("projections of '{}'", path.name())));
@@ -116,7 +116,7 @@ fn checked(name: &[u8]) -> EngineResult<FieldPath> {
 }
 
 impl ProjectionTree {
-    fn add(&mut self, path: &FieldPath) -> EngineResult<()> {
+    fn add(&mut self, path: &FieldPath) -> Fallible<()> {
         let (mut tree, mut is_new) = (self, false);
         let collision = |code| Fault::new(code, format!("Path collision at {}", path.name()));
         for (depth, part) in (1..).zip(&path.parts) {

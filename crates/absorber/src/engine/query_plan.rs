@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use wire::raw::{Value, fields, kind};
 
-use super::fault::{CAPPED_POSITION_LOST, EngineResult, Fault};
+use super::fault::{CAPPED_POSITION_LOST, Fallible, Fault};
 use super::filter::{ComparisonOperator, Filter, Test};
 use super::index::OrderedIndex;
 use super::key_encoding::{Key, after_prefix, key_of, rank};
@@ -20,7 +20,7 @@ pub enum Selector {
 
 impl Selector {
     /// `{_id: value}`, by far the most frequent filter, is read without an allocation.
-    pub fn parse(filter: &[u8]) -> EngineResult<Self> {
+    pub fn parse(filter: &[u8]) -> Fallible<Self> {
         let mut all = fields(filter);
         if let (Some(field), None) = (all.next(), all.next())
             && field.name == b"_id"
@@ -136,7 +136,7 @@ impl DocumentWalk {
         &mut self,
         data: &Data,
         visit: &mut dyn FnMut(u64, &StoredDocument) -> WalkStep,
-    ) -> EngineResult<bool> {
+    ) -> Fallible<bool> {
         match &self.way {
             AccessPath::Id(key) => {
                 if matches!(self.position, Position::Start) {
@@ -169,7 +169,7 @@ impl DocumentWalk {
         &mut self,
         data: &Data,
         visit: &mut dyn FnMut(u64, &StoredDocument) -> WalkStep,
-    ) -> EngineResult<bool> {
+    ) -> Fallible<bool> {
         let mut bounds = (Bound::Unbounded, Bound::Unbounded);
         if let Position::After(last) = self.position {
             if self.capped && !data.records.contains_key(&last) {

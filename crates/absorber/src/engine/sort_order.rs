@@ -1,6 +1,6 @@
 use wire::raw::fields;
 
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 use super::field_path::FieldPath;
 use super::key_encoding::{Key, encode};
 
@@ -15,7 +15,7 @@ pub enum SortOrder {
 }
 
 impl SortOrder {
-    pub fn parse(sort: &[u8]) -> EngineResult<Self> {
+    pub fn parse(sort: &[u8]) -> Fallible<Self> {
         let mut by = Vec::new();
         for field in fields(sort) {
             let descending = match field.value.number().map(wire::raw::Number::as_f64) {
@@ -33,7 +33,7 @@ impl SortOrder {
 }
 
 /// A document's place in the order.
-pub fn sort_key(by: &[(FieldPath, bool)], document: &[u8]) -> EngineResult<Key> {
+pub fn sort_key(by: &[(FieldPath, bool)], document: &[u8]) -> Fallible<Key> {
     let mut key = Key::new();
     for (path, descending) in by {
         let from = key.len();

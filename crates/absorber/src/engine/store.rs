@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::fault::{EngineResult, Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND};
+use super::fault::{Fallible, Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND};
 use super::memory_budget::MemoryBudget;
 use super::stored_collection::{CappedLimits, StoredCollection};
 
@@ -24,7 +24,7 @@ pub struct Name<'a> {
 
 impl<'a> Name<'a> {
     /// `database.collection`, split and checked.
-    pub fn parse(namespace: &'a str) -> EngineResult<Self> {
+    pub fn parse(namespace: &'a str) -> Fallible<Self> {
         let (database, collection) = namespace.split_once('.').unwrap_or((namespace, ""));
         let name = Self { database, collection };
         name.check()?;
@@ -32,7 +32,7 @@ impl<'a> Name<'a> {
     }
 
     /// Refuses impossible namespaces.
-    pub fn check(&self) -> EngineResult<()> {
+    pub fn check(&self) -> Fallible<()> {
         if self.database.is_empty() || self.collection.is_empty() || self.collection.contains('\0')
         {
             let message = format!("Invalid namespace specified '{}'", self.namespace());
@@ -58,7 +58,7 @@ impl Store {
     }
 
     /// True: the collection was made.
-    pub fn find_or_create(&self, name: Name<'_>) -> EngineResult<(Arc<StoredCollection>, bool)> {
+    pub fn find_or_create(&self, name: Name<'_>) -> Fallible<(Arc<StoredCollection>, bool)> {
         if let Some(collection) = self.find(name) {
             return Ok((collection, false));
         }
@@ -76,7 +76,7 @@ impl Store {
         &self,
         name: Name<'_>,
         capped: Option<CappedLimits>,
-    ) -> EngineResult<Arc<StoredCollection>> {
+    ) -> Fallible<Arc<StoredCollection>> {
         name.check()?;
         if name.collection.contains('$') {
             let message = format!("Invalid collection name: {}", name.collection);
@@ -94,7 +94,7 @@ impl Store {
         Ok(collection)
     }
 
-    pub fn drop(&self, name: Name<'_>) -> EngineResult<Arc<StoredCollection>> {
+    pub fn drop(&self, name: Name<'_>) -> Fallible<Arc<StoredCollection>> {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
         let collections = databases.get_mut(name.database);
         let found = collections.and_then(|collections| collections.remove(name.collection));

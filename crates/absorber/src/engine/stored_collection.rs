@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::RawDocument;
 
-use super::fault::{EngineResult, Fault};
+use super::fault::{Fallible, Fault};
 use super::index::OrderedIndex;
 use super::key_encoding::Key;
 use super::memory_budget::MemoryBudget;
@@ -105,7 +105,7 @@ impl StoredCollection {
         self.data.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn insert(&self, data: &mut Data, document: StoredDocument) -> EngineResult<()> {
+    pub fn insert(&self, data: &mut Data, document: StoredDocument) -> Fallible<()> {
         let mut keys = Vec::with_capacity(data.indexes.len());
         let mut bytes = document.bytes().len() as u64 + RECORD_BYTES;
         for index in &data.indexes {
@@ -131,7 +131,7 @@ impl StoredCollection {
     }
 
     /// Removes the oldest documents of a capped collection until one more fits.
-    fn make_room(&self, data: &mut Data, capped: CappedLimits, bytes: u64) -> EngineResult<()> {
+    fn make_room(&self, data: &mut Data, capped: CappedLimits, bytes: u64) -> Fallible<()> {
         if bytes > capped.size {
             return Err(Fault::bad_value("object to insert exceeds cappedMaxSize"));
         }
@@ -147,12 +147,7 @@ impl StoredCollection {
     }
 
     /// Replaces a document by another with the same `_id`.
-    pub fn replace(
-        &self,
-        data: &mut Data,
-        record: u64,
-        document: StoredDocument,
-    ) -> EngineResult<()> {
+    pub fn replace(&self, data: &mut Data, record: u64, document: StoredDocument) -> Fallible<()> {
         let Some(old) = data.records.get(&record).cloned() else { return Ok(()) };
         let mut changed: Vec<(usize, Key, Key)> = Vec::new();
         let mut grown = document.bytes().len() as u64;
@@ -198,7 +193,7 @@ impl StoredCollection {
         Some(document)
     }
 
-    pub fn add_index(&self, data: &mut Data, mut index: OrderedIndex) -> EngineResult<()> {
+    pub fn add_index(&self, data: &mut Data, mut index: OrderedIndex) -> Fallible<()> {
         for (record, document) in &data.records {
             let key = index.key(document.bytes())?;
             if index.is_taken(&key, None) {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use wire::raw::{DOCUMENT_BYTES_MAX, EMPTY, Field, Number, Value, fields, get, kind};
 
 use super::fault::{
-    CONFLICTING_OPERATORS, DOLLAR_PREFIXED, EMPTY_FIELD_NAME, EngineResult, FAILED_TO_PARSE, Fault,
+    CONFLICTING_OPERATORS, DOLLAR_PREFIXED, EMPTY_FIELD_NAME, FAILED_TO_PARSE, Fallible, Fault,
     IMMUTABLE_FIELD, INVALID_ID, PATH_NOT_VIABLE, TYPE_MISMATCH,
 };
 use super::field_path::{FieldPath, is_place};
@@ -49,7 +49,7 @@ impl Owned {
 }
 
 impl Update {
-    pub fn parse(update: &[u8]) -> EngineResult<Self> {
+    pub fn parse(update: &[u8]) -> Fallible<Self> {
         let is_operator = |field: &Field<'_>| field.name.starts_with(b"$");
         if !fields(update).next().is_some_and(|first| is_operator(&first)) {
             return match fields(update).find(is_operator) {
@@ -90,7 +90,7 @@ impl Update {
     }
 
     /// The updated document, `_id` first.
-    pub fn apply(&self, document: &[u8]) -> EngineResult<Vec<u8>> {
+    pub fn apply(&self, document: &[u8]) -> Fallible<Vec<u8>> {
         let id = get(document, b"_id");
         let changed = match self {
             Self::Replace(replacement) => replace(replacement, id)?,
@@ -114,7 +114,7 @@ impl Update {
 
     /// The document that an upsert inserts: the filter's equal values, then the update. `_id` comes
     /// first, a new one if none was given.
-    pub fn upsert(&self, equal: &[(&FieldPath, Value<'_>)]) -> EngineResult<Vec<u8>> {
+    pub fn upsert(&self, equal: &[(&FieldPath, Value<'_>)]) -> Fallible<Vec<u8>> {
         let mut base = EMPTY.to_vec();
         for (path, value) in equal {
             if !self.is_replacement() || path.text == b"_id" {
@@ -133,7 +133,7 @@ impl Update {
 }
 
 /// The document with its `_id` at its beginning, as in mongod, and a new one where it has none.
-pub fn with_id_first(document: &[u8]) -> EngineResult<Vec<u8>> {
+pub fn with_id_first(document: &[u8]) -> Fallible<Vec<u8>> {
     let id = get(document, b"_id");
     check_id(id)?;
     if fields(document).next().is_some_and(|field| field.name == b"_id") {
@@ -145,7 +145,7 @@ pub fn with_id_first(document: &[u8]) -> EngineResult<Vec<u8>> {
 }
 
 /// Refuses impossible values of `_id`.
-pub fn check_id(id: Option<Value<'_>>) -> EngineResult<()> {
+pub fn check_id(id: Option<Value<'_>>) -> Fallible<()> {
     let wrong = |id: Value<'_>| matches!(id.kind, kind::ARRAY | kind::REGEX | kind::UNDEFINED);
     if id.is_some_and(wrong) {
         let message = "The '_id' value cannot be an array, a regular expression or undefined";
@@ -165,7 +165,7 @@ fn with_id(document: &[u8], id: Option<Value<'_>>) -> Vec<u8> {
     writer.finish()
 }
 
-fn replace(replacement: &[u8], id: Option<Value<'_>>) -> EngineResult<Vec<u8>> {
+fn replace(replacement: &[u8], id: Option<Value<'_>>) -> Fallible<Vec<u8>> {
     let new = get(replacement, b"_id");
     if id.zip(new).is_some_and(|(old, new)| differ(old, new)) {
         return Err(immutable());
@@ -187,7 +187,7 @@ fn dollar(name: &str) -> Fault {
     Fault::new(DOLLAR_PREFIXED, message)
 }
 
-fn change(operator: &[u8], field: &Field<'_>) -> EngineResult<FieldChange> {
+fn change(operator: &[u8], field: &Field<'_>) -> Fallible<FieldChange> {
     Ok(match operator {
         b"$set" => FieldChange::Set(Owned::of(field.value)),
         b"$unset" => FieldChange::Unset,
@@ -202,7 +202,7 @@ fn change(operator: &[u8], field: &Field<'_>) -> EngineResult<FieldChange> {
     })
 }
 
-fn checked_path(name: &[u8]) -> EngineResult<FieldPath> {
+fn checked_path(name: &[u8]) -> Fallible<FieldPath> {
     let path = FieldPath::bounded(name)?;
     if path.parts.iter().any(Vec::is_empty) {
         let message = format!("The update path '{}' contains an empty field name", path.name());
@@ -218,12 +218,7 @@ fn checked_path(name: &[u8]) -> EngineResult<FieldPath> {
 }
 
 /// Adds a change of `path`, whose first `depth` parts lead to the tree.
-fn add(
-    tree: &mut ChangeTree,
-    path: &FieldPath,
-    depth: usize,
-    change: FieldChange,
-) -> EngineResult<()> {
+fn add(tree: &mut ChangeTree, path: &FieldPath, depth: usize, change: FieldChange) -> Fallible<()> {
     let (first, ends) = (&path.parts[depth], depth + 1 == path.parts.len());
     match tree.binary_search_by(|(name, _)| name_order(name, first)) {
         Ok(at) => match &mut tree[at].1 {
@@ -257,7 +252,7 @@ fn name_order(one: &[u8], other: &[u8]) -> Ordering {
 }
 
 /// The changed fields of a document, then the new ones.
-fn apply(document: &[u8], tree: &ChangeTree, writer: &mut Writer) -> EngineResult<()> {
+fn apply(document: &[u8], tree: &ChangeTree, writer: &mut Writer) -> Fallible<()> {
     let mut seen = vec![false; tree.len()];
     for field in fields(document) {
         match tree.iter().position(|(name, _)| name == field.name) {
@@ -274,7 +269,7 @@ fn apply(document: &[u8], tree: &ChangeTree, writer: &mut Writer) -> EngineResul
     Ok(())
 }
 
-fn present(field: &Field<'_>, change: &FieldChange, writer: &mut Writer) -> EngineResult<()> {
+fn present(field: &Field<'_>, change: &FieldChange, writer: &mut Writer) -> Fallible<()> {
     let value = field.value;
     match change {
         FieldChange::Set(new) => writer.value(field.name, new.value()),
@@ -303,7 +298,7 @@ fn present(field: &Field<'_>, change: &FieldChange, writer: &mut Writer) -> Engi
     Ok(())
 }
 
-fn absent(name: &[u8], change: &FieldChange, writer: &mut Writer) -> EngineResult<()> {
+fn absent(name: &[u8], change: &FieldChange, writer: &mut Writer) -> Fallible<()> {
     match change {
         FieldChange::Set(new) | FieldChange::Increment(new) => writer.value(name, new.value()),
         FieldChange::Below(tree) if creates(change) => {
@@ -326,7 +321,7 @@ fn creates(change: &FieldChange) -> bool {
 }
 
 /// The sum as mongod adds: it has the wider type of the two.
-fn sum(old: Value<'_>, by: Value<'_>) -> EngineResult<Owned> {
+fn sum(old: Value<'_>, by: Value<'_>) -> Fallible<Owned> {
     let wrong = || Fault::new(TYPE_MISMATCH, "a value of non-numeric type");
     let (old, by) = (old.number().ok_or_else(wrong)?, by.number().ok_or_else(wrong)?);
     let whole = |number| match number {

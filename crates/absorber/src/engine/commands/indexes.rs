@@ -1,9 +1,9 @@
 use wire::raw::{Number, Value, fields, get};
 
 use super::super::Engine;
-use super::super::args::{CommandRequest, documents_of};
+use super::super::args::{CommandArgs, documents_of};
 use super::super::fault::{
-    CANNOT_CREATE_INDEX, EngineResult, FAILED_TO_PARSE, Fault, INDEX_OPTIONS_CONFLICT,
+    CANNOT_CREATE_INDEX, FAILED_TO_PARSE, Fallible, Fault, INDEX_OPTIONS_CONFLICT,
     INDEX_SPECS_CONFLICT,
 };
 use super::super::index::OrderedIndex;
@@ -11,13 +11,12 @@ use super::super::stored_collection::Data;
 use super::super::writer::Writer;
 
 /// `{createIndexes: collection, indexes: [{key, name, unique}]}`
-pub fn create(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn create(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     request.fields(&[b"indexes", b"commitQuorum"])?;
     let specifications = get(request.body, b"indexes").ok_or_else(|| Fault::missing("indexes"))?;
     let specifications = documents_of("indexes", specifications)?;
-    let indexes =
-        specifications.into_iter().map(specification).collect::<EngineResult<Vec<_>>>()?;
+    let indexes = specifications.into_iter().map(specification).collect::<Fallible<Vec<_>>>()?;
     if indexes.is_empty() {
         return Err(Fault::bad_value("Must specify at least one index to create"));
     }
@@ -45,7 +44,7 @@ pub fn create(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Wri
     Ok(reply.ok())
 }
 
-fn specification(document: &[u8]) -> EngineResult<OrderedIndex> {
+fn specification(document: &[u8]) -> Fallible<OrderedIndex> {
     let required = |name: &str| {
         let message = || format!("an index needs the field '{name}'");
         get(document, name.as_bytes()).ok_or_else(|| Fault::new(FAILED_TO_PARSE, message()))
@@ -81,7 +80,7 @@ fn specification(document: &[u8]) -> EngineResult<OrderedIndex> {
 }
 
 /// Whether the same index exists; another one of the same name or key is a fault.
-fn is_there(data: &Data, index: &OrderedIndex) -> EngineResult<bool> {
+fn is_there(data: &Data, index: &OrderedIndex) -> Fallible<bool> {
     if index.pattern == data.indexes[0].pattern {
         return Ok(true);
     }

@@ -9,13 +9,13 @@ mod stats;
 mod write;
 
 use super::Engine;
-use super::args::CommandRequest;
-use super::fault::EngineResult;
+use super::args::CommandArgs;
+use super::fault::Fallible;
 use super::writer::Writer;
 
 pub(super) use queries::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 
-pub type CommandHandler = fn(&Engine, &CommandRequest<'_>) -> EngineResult<Writer>;
+pub type CommandHandler = fn(&Engine, &CommandArgs<'_>) -> Fallible<Writer>;
 
 pub fn named(name: &[u8]) -> Option<CommandHandler> {
     Some(match name {

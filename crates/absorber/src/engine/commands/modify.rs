@@ -3,14 +3,14 @@
 use wire::raw::{EMPTY, Value, kind};
 
 use super::super::Engine;
-use super::super::args::{CommandRequest, document, flag};
+use super::super::args::{CommandArgs, document, flag};
 use super::super::change::{self, id_of};
-use super::super::fault::{EngineResult, FAILED_TO_PARSE, Fault};
+use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault};
 use super::super::update::Update;
 use super::super::writer::Writer;
 
 /// `{findAndModify: collection, query, update, new, upsert}`
-pub fn find_and_modify(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn find_and_modify(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let (mut filter, mut update, mut shows_new, mut upsert) = (EMPTY, None, false, false);
     for field in request.fields(&[b"query", b"update", b"new", b"upsert", b"remove", b"hint"])? {

@@ -3,8 +3,8 @@
 use wire::raw::{EMPTY, Value, kind};
 
 use super::super::Engine;
-use super::super::args::{CommandRequest, count, document, flag};
-use super::super::fault::{EngineResult, Fault, INVALID_OPTIONS, UNAUTHORIZED};
+use super::super::args::{CommandArgs, count, document, flag};
+use super::super::fault::{Fallible, Fault, INVALID_OPTIONS, UNAUTHORIZED};
 use super::super::filter::Filter;
 use super::super::stored_collection::{CappedLimits, StoredCollection};
 use super::super::writer::Writer;
@@ -17,7 +17,7 @@ const CAPPED_STEP: u64 = 256;
 const CAPPED_MIN: u64 = 4096;
 
 /// `{create: collection, capped, size, max}`
-pub fn create(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn create(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let (mut capped, mut size, mut max) = (false, None, None);
     for field in request.fields(&[b"capped", b"size", b"max", b"autoIndexId"])? {
@@ -38,7 +38,7 @@ pub fn create(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Wri
 }
 
 /// `{drop: collection}`
-pub fn drop_collection(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn drop_collection(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     request.fields(&[])?;
     let collection = engine.store.drop(name)?;
@@ -51,7 +51,7 @@ pub fn drop_collection(engine: &Engine, request: &CommandRequest<'_>) -> EngineR
 }
 
 /// `{dropDatabase: 1}`
-pub fn drop_database(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn drop_database(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     request.fields(&[])?;
     let mut reply = Writer::new(64);
     if let Some(collections) = engine.store.drop_database(request.database) {
@@ -93,7 +93,7 @@ fn listed(name: &str, collection: &StoredCollection, name_only: bool) -> Vec<u8>
 }
 
 /// `{listCollections: 1, filter, nameOnly}`; all of them in one batch.
-pub fn list_collections(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn list_collections(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let known: &[&[u8]] = &[b"filter", b"nameOnly", b"authorizedCollections", b"cursor"];
     let (filter, name_only) = list_options(request, known)?;
     let collections = engine.store.collections(request.database);
@@ -102,7 +102,7 @@ pub fn list_collections(engine: &Engine, request: &CommandRequest<'_>) -> Engine
     Ok(list(&format!("{}.$cmd.listCollections", request.database), shown))
 }
 
-fn list_options(request: &CommandRequest<'_>, known: &[&[u8]]) -> EngineResult<(Filter, bool)> {
+fn list_options(request: &CommandArgs<'_>, known: &[&[u8]]) -> Fallible<(Filter, bool)> {
     let (mut filter, mut name_only) = (EMPTY, false);
     for field in request.fields(known)? {
         match field.name {
@@ -115,7 +115,7 @@ fn list_options(request: &CommandRequest<'_>, known: &[&[u8]]) -> EngineResult<(
 }
 
 /// `{listDatabases: 1, nameOnly, filter}`
-pub fn list_databases(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn list_databases(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     if request.database != "admin" {
         let message = "listDatabases may only be run against the admin database.";
         return Err(Fault::new(UNAUTHORIZED, message));

@@ -3,9 +3,9 @@
 use wire::raw::{Field, Value, fields, get, kind};
 
 use super::super::Engine;
-use super::super::args::{CommandRequest, count as count_of, document, documents_of};
+use super::super::args::{CommandArgs, count as count_of, document, documents_of};
 use super::super::cursor::Cursor;
-use super::super::fault::{EngineResult, FAILED_TO_PARSE, Fault, NAMESPACE_NOT_FOUND};
+use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault, NAMESPACE_NOT_FOUND};
 use super::super::field_path::FieldPath;
 use super::super::filter::Filter;
 use super::super::query_plan::{DocumentWalk, Selector, WalkStep};
@@ -25,7 +25,7 @@ enum Stage {
 }
 
 impl Stage {
-    fn parse(stage: &[u8]) -> EngineResult<Self> {
+    fn parse(stage: &[u8]) -> Fallible<Self> {
         let mut all = fields(stage);
         let (Some(field), None) = (all.next(), all.next()) else {
             return Err(Fault::new(40323, "a pipeline stage must have exactly one field"));
@@ -107,7 +107,7 @@ fn counted(copied: &[u8], name: &str, count: u64) -> StoredDocument {
 }
 
 /// `{aggregate: collection, pipeline, cursor}`
-pub fn aggregate(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn aggregate(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let (mut pipeline, mut batch) = (None, None);
     for field in request.fields(&[b"pipeline", b"cursor", b"allowDiskUse"])? {
         match field.name {
@@ -130,13 +130,13 @@ pub fn aggregate(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<
         let documents = collection.ok_or_else(missing)?.read().records.len();
         vec![counted(&copied, &counts, documents as u64)]
     } else {
-        let stages = pipeline.into_iter().map(Stage::parse).collect::<EngineResult<Vec<_>>>()?;
+        let stages = pipeline.into_iter().map(Stage::parse).collect::<Fallible<Vec<_>>>()?;
         collection.map_or(Ok(Vec::new()), |collection| run(&collection.read(), stages))?
     };
     first_batch(engine, Cursor::over(name.namespace(), documents), batch, false)
 }
 
-fn run(data: &Data, stages: Vec<Stage>) -> EngineResult<Vec<StoredDocument>> {
+fn run(data: &Data, stages: Vec<Stage>) -> Fallible<Vec<StoredDocument>> {
     let mut stages = stages.into_iter().peekable();
     let filter = match stages.next_if(|stage| matches!(stage, Stage::Match(_))) {
         Some(Stage::Match(filter)) => filter,
@@ -160,7 +160,7 @@ fn run(data: &Data, stages: Vec<Stage>) -> EngineResult<Vec<StoredDocument>> {
             }
             Stage::Sort(by) => {
                 let keyed = documents.into_iter().map(|it| Ok((sort_key(&by, it.bytes())?, it)));
-                let mut keyed = keyed.collect::<EngineResult<Vec<_>>>()?;
+                let mut keyed = keyed.collect::<Fallible<Vec<_>>>()?;
                 keyed.sort_by(|one, other| one.0.cmp(&other.0));
                 documents = keyed.into_iter().map(|(_, document)| document).collect();
             }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use wire::raw::{EMPTY, Value, fields, get, kind};
 
 use super::super::Engine;
-use super::super::args::{CommandRequest, count as count_of, document, flag, long, signed};
+use super::super::args::{CommandArgs, count as count_of, document, flag, long, signed};
 use super::super::cursor::{Cursor, CursorSource, SLOT_BYTES};
-use super::super::fault::{EngineResult, FAILED_TO_PARSE, Fault};
+use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault};
 use super::super::filter::Filter;
 use super::super::projection::Projection;
 use super::super::query_plan::{DocumentWalk, Selector, WalkStep};
@@ -30,7 +30,7 @@ pub struct FindOptions {
 
 impl FindOptions {
     /// `cursor` is whole. A tail goes through all of the collection, also for one `_id`.
-    pub fn new(cursor: Cursor, filter: &[u8], order: SortOrder) -> EngineResult<Self> {
+    pub fn new(cursor: Cursor, filter: &[u8], order: SortOrder) -> Fallible<Self> {
         let wanted = if cursor.tailable {
             Selector::Filter(Filter::parse(filter)?)
         } else {
@@ -59,10 +59,7 @@ const KNOWN: &[&[u8]] = &[
 ];
 
 /// Reads a find: its options, the size of its first batch, whether that is the only one.
-fn parse_find(
-    request: &CommandRequest<'_>,
-    namespace: String,
-) -> EngineResult<(FindOptions, u64, bool)> {
+fn parse_find(request: &CommandArgs<'_>, namespace: String) -> Fallible<(FindOptions, u64, bool)> {
     let mut cursor = Cursor::over(namespace, []);
     cursor.request_bytes = request.body.len() as u64;
     let (mut filter, mut order) = (EMPTY, SortOrder::Any);
@@ -102,7 +99,7 @@ pub fn open_cursor(
     engine: &Engine,
     collection: &Arc<StoredCollection>,
     options: FindOptions,
-) -> EngineResult<(Cursor, bool)> {
+) -> Fallible<(Cursor, bool)> {
     let FindOptions { wanted, mut order, mut cursor } = options;
     if cursor.tailable {
         if matches!(order, SortOrder::By(_) | SortOrder::Natural { reverse: true }) {
@@ -142,7 +139,7 @@ pub fn open_cursor(
 }
 
 /// `{find: collection, filter, …}`
-pub fn find(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn find(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let (options, batch, single) = parse_find(request, name.namespace())?;
     let Some(collection) = engine.store.find(name) else {
@@ -158,7 +155,7 @@ pub fn first_batch(
     mut cursor: Cursor,
     batch: u64,
     last: bool,
-) -> EngineResult<Writer> {
+) -> Fallible<Writer> {
     let namespace = cursor.namespace.clone();
     let ((reply, at), ended) = begin_batch(&mut cursor, "firstBatch", batch)?;
     let id = if ended || last { 0 } else { engine.cursors.keep(cursor)? };
@@ -181,11 +178,7 @@ pub fn list(namespace: &str, documents: impl IntoIterator<Item = Vec<u8>>) -> Wr
 }
 
 /// The beginning of a reply, the place of its cursor, and whether the cursor has ended.
-fn begin_batch(
-    cursor: &mut Cursor,
-    field: &str,
-    max: u64,
-) -> EngineResult<((Writer, usize), bool)> {
+fn begin_batch(cursor: &mut Cursor, field: &str, max: u64) -> Fallible<((Writer, usize), bool)> {
     let mut reply = Writer::new(512);
     let at = reply.open(kind::DOCUMENT, "cursor");
     let array = reply.open(kind::ARRAY, field);
@@ -206,7 +199,7 @@ fn end_batch(mut reply: Writer, at: usize, id: i64, namespace: &str) -> Writer {
 }
 
 /// `{getMore: id, collection}`
-pub fn get_more(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn get_more(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let mut max = None;
     for field in request.fields(&[b"collection", b"batchSize", b"term"])? {
         if field.name == b"batchSize" {
@@ -238,7 +231,7 @@ pub fn get_more(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<W
 }
 
 /// `{killCursors: collection, cursors: […]}`
-pub fn kill_cursors(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn kill_cursors(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     request.fields(&[b"cursors"])?;
     let array = get(request.body, b"cursors").ok_or_else(|| Fault::missing("cursors"))?;
     let array = array.array().ok_or_else(|| Fault::wrong_type("cursors", "array"))?;
@@ -265,7 +258,7 @@ pub fn kill_cursors(engine: &Engine, request: &CommandRequest<'_>) -> EngineResu
 }
 
 /// `{count: collection, query, skip, limit}`
-pub fn count(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn count(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let (mut filter, mut skip, mut limit) = (EMPTY, 0, 0);
     for field in request.fields(&[b"query", b"skip", b"limit", b"hint", b"fields"])? {

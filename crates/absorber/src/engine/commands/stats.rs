@@ -1,8 +1,8 @@
 use wire::raw::kind;
 
 use super::super::Engine;
-use super::super::args::CommandRequest;
-use super::super::fault::{EngineResult, Fault, NAMESPACE_NOT_FOUND};
+use super::super::args::CommandArgs;
+use super::super::fault::{Fallible, Fault, NAMESPACE_NOT_FOUND};
 use super::super::stored_collection::Data;
 use super::super::writer::Writer;
 
@@ -40,7 +40,7 @@ pub fn totals(engine: &Engine, database: &str) -> StorageTotals {
 }
 
 /// `{collStats: collection}`
-pub fn collection(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn collection(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     request.fields(&[])?;
     let missing = || Fault::new(NAMESPACE_NOT_FOUND, "ns not found");
@@ -77,7 +77,7 @@ pub fn collection(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult
 }
 
 /// `{dbStats: 1}`
-pub fn database(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn database(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     request.fields(&[])?;
     let totals = totals(engine, request.database);
     let mut reply = Writer::new(256);

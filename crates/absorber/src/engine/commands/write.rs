@@ -3,9 +3,9 @@
 use wire::raw::{fields, kind};
 
 use super::super::Engine;
-use super::super::args::{CommandRequest, check_collation, document, flag};
+use super::super::args::{CommandArgs, check_collation, document, flag};
 use super::super::change::{self, id_of};
-use super::super::fault::{EngineResult, FAILED_TO_PARSE, Fault, INVALID_NAMESPACE};
+use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault, INVALID_NAMESPACE};
 use super::super::update::Update;
 use super::super::writer::Writer;
 
@@ -14,7 +14,7 @@ use super::super::writer::Writer;
 fn each<T>(
     statements: Vec<T>,
     ordered: bool,
-    mut run: impl FnMut(usize, T) -> EngineResult<()>,
+    mut run: impl FnMut(usize, T) -> Fallible<()>,
 ) -> Vec<(usize, Fault)> {
     let mut failed = Vec::new();
     for (index, statement) in statements.into_iter().enumerate() {
@@ -46,14 +46,14 @@ fn write_errors(failed: &[(usize, Fault)], reply: &mut Writer) {
     reply.close(array);
 }
 
-fn is_ordered(request: &CommandRequest<'_>, statements: &[u8]) -> EngineResult<bool> {
+fn is_ordered(request: &CommandArgs<'_>, statements: &[u8]) -> Fallible<bool> {
     let fields = request.fields(&[statements, b"ordered", b"bypassDocumentValidation"])?;
     let ordered = fields.iter().find(|field| field.name == b"ordered");
     ordered.map_or(Ok(true), flag)
 }
 
 /// `{insert: collection, documents: […]}`
-pub fn insert(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn insert(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let ordered = is_ordered(request, b"documents")?;
     let mut n = 0;
@@ -82,7 +82,7 @@ struct UpdateStatement<'a> {
 }
 
 impl<'a> UpdateStatement<'a> {
-    fn parse(statement: &'a [u8]) -> EngineResult<Self> {
+    fn parse(statement: &'a [u8]) -> Fallible<Self> {
         let (mut filter, mut update) = (None, None);
         let (mut multi, mut upsert) = (false, false);
         let mut refused = None;
@@ -110,7 +110,7 @@ impl<'a> UpdateStatement<'a> {
         Ok(Self { filter, update, multi, upsert })
     }
 
-    fn run(self, engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<change::Updated> {
+    fn run(self, engine: &Engine, request: &CommandArgs<'_>) -> Fallible<change::Updated> {
         let update = self.update?;
         if self.multi && update.is_replacement() {
             let message = "multi update is not supported for replacement-style update";
@@ -122,12 +122,12 @@ impl<'a> UpdateStatement<'a> {
 }
 
 /// `{update: collection, updates: [{q, u, multi, upsert}]}`
-pub fn update(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn update(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     request.collection()?;
     let ordered = is_ordered(request, b"updates")?;
     let statements = request.documents("updates")?.into_iter().map(UpdateStatement::parse);
     let (mut n, mut modified, mut upserted) = (0, 0, Vec::new());
-    let statements = statements.collect::<EngineResult<Vec<_>>>()?;
+    let statements = statements.collect::<Fallible<Vec<_>>>()?;
     let failed = each(statements, ordered, |index, statement| {
         let updated = statement.run(engine, request)?;
         n += updated.matched;
@@ -153,7 +153,7 @@ pub fn update(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Wri
 }
 
 /// One of `deletes`: the filter, and whether one document is enough.
-fn delete_statement(statement: &[u8]) -> EngineResult<(&[u8], bool)> {
+fn delete_statement(statement: &[u8]) -> Fallible<(&[u8], bool)> {
     let (mut filter, mut one) = (None, None);
     for field in fields(statement) {
         match field.name {
@@ -172,12 +172,12 @@ fn delete_statement(statement: &[u8]) -> EngineResult<(&[u8], bool)> {
 }
 
 /// `{delete: collection, deletes: [{q, limit}]}`
-pub fn delete(engine: &Engine, request: &CommandRequest<'_>) -> EngineResult<Writer> {
+pub fn delete(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let ordered = is_ordered(request, b"deletes")?;
     let statements = request.documents("deletes")?.into_iter().map(delete_statement);
     let mut n = 0;
-    let failed = each(statements.collect::<EngineResult<_>>()?, ordered, |_, (filter, one)| {
+    let failed = each(statements.collect::<Fallible<_>>()?, ordered, |_, (filter, one)| {
         n += change::delete(&engine.store, name, filter, one)?;
         Ok(())
     });

@@ -2,9 +2,8 @@
 //! process, so that its CPU and memory are measured separately.
 
 use std::fs::File;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{self, ExitStatus, Stdio};
+use std::process::{self, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -15,12 +14,14 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::guard::ending;
 use crate::health;
 use crate::kind_definition::KindDefinition;
+use crate::launch::describe;
 use crate::log_tail;
 use crate::options::StartOptions;
 use crate::record::ServerRecord;
-use crate::server_handle::{Later, ServerProcess, ServerHandle};
+use crate::server_handle::{Later, ServerHandle, ServerProcess};
 use base::child::{die_with_parent, keep_to, ourselves, signal};
 use base::error::{Error, Result};
 use record::records::ServerKind;
@@ -87,14 +88,7 @@ async fn start(options: &StartOptions) -> Result<ServerHandle> {
     };
     let pid = child.id().unwrap_or_default();
     let running = RunningAbsorber { child: Mutex::new(child), pid, log: options.log.clone() };
-    Ok(ServerHandle {
-        uri,
-        record,
-        pid: Some(pid),
-        process: Some(Box::new(running)),
-        others: Vec::new(),
-        is_one: false,
-    })
+    Ok(ServerHandle::new(uri, record, Some((pid, Box::new(running)))))
 }
 
 impl ServerProcess for RunningAbsorber {
@@ -105,7 +99,10 @@ impl ServerProcess for RunningAbsorber {
             Error::unreachable(
                 format!(
                     "the absorber {}. {}",
-                    ended.map_or_else(|error| error.to_string(), describe),
+                    ended.map_or_else(
+                        |error| error.to_string(),
+                        |status| describe(ending(status, false))
+                    ),
                     log_tail::quote(&self.log, 0)
                 ),
                 "remove the cause named in its log and run again; finished runs are kept",
@@ -122,13 +119,5 @@ impl ServerProcess for RunningAbsorber {
                 let _ = child.kill().await;
             }
         })
-    }
-}
-
-fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
     }
 }
