@@ -1,6 +1,6 @@
 //! The suite `adapters`: one program, so that shared code is linked once.
 
-#[path = "../fake_support/mod.rs"]
+#[path = "../support/fake.rs"]
 mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;

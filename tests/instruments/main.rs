@@ -1,16 +1,16 @@
 //! The suite `instruments`: one program, so that shared code is linked once.
 
-#[path = "../absorber_support/mod.rs"]
+#[path = "../support/absorber.rs"]
 mod absorber_support;
-#[path = "../diagnosis_support/mod.rs"]
+#[path = "../support/diagnosis.rs"]
 mod diagnosis_support;
-#[path = "../fake_support/mod.rs"]
+#[path = "../support/fake.rs"]
 mod fake_support;
-#[path = "../replay_support/mod.rs"]
+#[path = "../support/replay.rs"]
 mod replay_support;
 #[path = "../support/mod.rs"]
 mod support;
-#[path = "../tap_support/mod.rs"]
+#[path = "../support/tap.rs"]
 mod tap_support;
 
 mod absorber_abuse;

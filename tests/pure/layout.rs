@@ -95,10 +95,13 @@ fn every_file_of_a_suite_is_part_of_it() {
     let mut wrong = Vec::new();
     for (main, text) in files("tests", &["main.rs"]) {
         let suite = main.strip_suffix("/main.rs").expect("a folder");
-        for (path, _) in files(suite, &[".rs"]).into_iter().filter(|(path, _)| *path != main) {
-            let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".rs"));
-            if !text.contains(&format!("\nmod {};", name.expect("a file"))) {
-                wrong.push(format!("{path}: {main} does not name it, so it never runs"));
+        let all: BTreeMap<String, String> = files(suite, &[".rs"]).into_iter().collect();
+        for path in all.keys().filter(|path| **path != main) {
+            let module = path.strip_suffix("/mod.rs").or(path.strip_suffix(".rs"));
+            let (folder, name) = module.and_then(|it| it.rsplit_once('/')).expect("a module");
+            let parent = if folder == suite { &text } else { &all[&format!("{folder}/mod.rs")] };
+            if !parent.contains(&format!("mod {name};")) {
+                wrong.push(format!("{path}: the module above does not name it, so it never runs"));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The suite `pure`: one program, so that shared code is linked once.
 
-#[path = "../broker_support/mod.rs"]
+#[path = "../support/broker.rs"]
 mod broker_support;
 #[path = "../support/browser.rs"]
 mod browser;
-#[path = "../fake_support/mod.rs"]
+#[path = "../support/fake.rs"]
 mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
 //! The suite `servers`: one program, so that shared code is linked once.
 
-#[path = "../server_support/mod.rs"]
+#[path = "../support/server.rs"]
 mod server_support;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,8 +1,8 @@
 //! The suite `studies`: one program, so that shared code is linked once.
 
-#[path = "../fake_support/mod.rs"]
+#[path = "../support/fake.rs"]
 mod fake_support;
-#[path = "../study_support/mod.rs"]
+#[path = "../support/study.rs"]
 mod study_support;
 #[path = "../support/mod.rs"]
 mod support;

@@ -23,7 +23,7 @@ use record::records::PhaseRun;
 use record::samples::Sample;
 use server::connection_string::with_options;
 use stats::gates::Gate;
-use workload::build::{Workload, build};
+use workload::{Workload, build};
 use workload::operations::inserts;
 use workload::parse;
 use workload::plan::{Count, Kind, Limit, Pacing, Phase, Plan};

@@ -321,7 +321,7 @@ mod tests {
 
     use bson::{Document, doc};
     use record::folder::Folder;
-    use workload::build::{Workload, build};
+    use workload::{Workload, build};
     use workload::parse;
 
     use super::*;

@@ -31,7 +31,7 @@ use record::folder::Folder;
 use record::records::Seen;
 use server::connection_string::{only_host, with_host};
 use wire::{HEADER_BYTES, Header, OpCode};
-use workload::build::build;
+use workload::build;
 use workload::parse;
 
 const COLLECTION: &str = "mongodyno_trial";

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::clients::Clients;
-pub use super::kind::Kind;
-pub use super::mention::Mention;
-pub use super::sharding::Shard;
-pub use super::stamp::{Stamp, StampForm, StampSource};
+use crate::clients::Clients;
+pub use crate::kind::Kind;
+pub use crate::mention::Mention;
+pub use crate::sharding::Shard;
+pub use crate::replay::stamp::{Stamp, StampForm, StampSource};
 
 /// Everything one experiment does, but for the arms and the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -483,7 +483,7 @@ pub struct Documents {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
     /// In JSON: canonical Extended JSON.
-    #[serde(with = "super::extended_json")]
+    #[serde(with = "crate::extended_json")]
     #[schemars(with = "Value")]
     pub document: Document,
     /// Stamps of every copy.

@@ -8,7 +8,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::located::{At, any_of};
+use crate::authoring::located::{At, any_of};
 
 /// By what a shard is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

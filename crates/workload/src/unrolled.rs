@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::plan::{Phase, Plan};
+use crate::plan::{Phase, Plan};
 
 impl Phase {
     /// Phases that go on with one another; itself, where it is no sequence.

@@ -107,7 +107,7 @@ mod tests {
     use super::super::test_support::{sample, workload};
     use super::*;
     use record::folder::Folder;
-    use workload::build::Workload;
+    use workload::Workload;
 
     #[test]
     fn each_process_has_a_schedule_of_its_own() {

@@ -125,7 +125,7 @@ mod tests {
     use super::super::test_support::{phase, sample, turn, workload};
     use super::*;
     use record::folder::Folder;
-    use workload::build::Workload;
+    use workload::Workload;
     use workload::schedule::Record;
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::turn::{Turn, Turned};
 use adapter::protocol::{AdapterPacing, WorkerPrepare};
 use record::samples::Sample;
-use workload::build::Workload;
+use workload::Workload;
 use workload::plan::Phase;
 
 /// One phase with a number of operations, `op0` and so on, that find one document each.

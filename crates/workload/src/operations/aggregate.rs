@@ -5,9 +5,9 @@ use bson::Bson;
 use super::about::{About, Answers, Concerns};
 use super::making::{Making, needed};
 use crate::plan::{Operation, Stamp, Template};
-use crate::sent::Form;
-use crate::template::template;
-use crate::tree::Tree;
+use crate::authoring::sent::Form;
+use crate::authoring::template::template;
+use crate::authoring::tree::Tree;
 
 pub const ABOUT: About = About {
     keys: &["collection", "pipeline", "batch_size"],

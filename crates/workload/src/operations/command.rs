@@ -3,8 +3,8 @@
 use super::about::{About, Answers, Concerns};
 use super::making::{Making, needed};
 use crate::plan::Operation;
-use crate::sent::Form;
-use crate::template::template;
+use crate::authoring::sent::Form;
+use crate::authoring::template::template;
 
 pub const ABOUT: About = About {
     keys: &["command"],

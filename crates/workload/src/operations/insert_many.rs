@@ -4,7 +4,7 @@ use super::about::About;
 use super::insert_one;
 use super::making::{Making, needed};
 use crate::plan::Count;
-use crate::schema::Batch;
+use crate::authoring::yaml::Batch;
 
 pub const ABOUT: About = About {
     keys: &["collection", "document_of", "batch", "ordered", "lazy", "shape"],

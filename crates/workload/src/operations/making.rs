@@ -1,15 +1,15 @@
 //! Steps that several operations share in making their templates.
 
-use crate::check::Check;
-use crate::error::did_you_mean;
-use crate::located::{At, Location};
+use crate::authoring::checking::Check;
+use crate::authoring::problem::did_you_mean;
+use crate::authoring::located::{At, Location};
 use crate::plan::{
     Collection, Count, Documents, Operation, Stamp, StampForm, StampSource, Template,
 };
-use crate::schema::{Amount, OperationKeys};
-use crate::sent::Form;
-use crate::stamp::{Input, value_of};
-use crate::template::template;
+use crate::authoring::yaml::{Amount, OperationKeys};
+use crate::authoring::sent::Form;
+use crate::replay::stamp::{Input, value_of};
+use crate::authoring::template::template;
 use bson::{Bson, Document};
 
 /// The phase and workload, as an operation sees them.

@@ -2,15 +2,15 @@
 
 use super::about::About;
 use super::making::{Making, Site};
-use crate::check::Check;
-use crate::document::one_value;
-use crate::fields::Field;
-use crate::layout;
-use crate::located::{At, Location, Named};
+use crate::authoring::checking::Check;
+use crate::authoring::document::one_value;
+use crate::authoring::fields::Field;
+use crate::authoring::layout;
+use crate::authoring::located::{At, Location, Named};
 use crate::plan::{Collection, Stamp, StampSource, Template};
-use crate::sent::Form;
-use crate::template::template;
-use crate::tree::Tree;
+use crate::authoring::sent::Form;
+use crate::authoring::template::template;
+use crate::authoring::tree::Tree;
 use bson::{Bson, Document};
 
 pub const ABOUT: About = About {

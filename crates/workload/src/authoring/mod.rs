@@ -1,0 +1,32 @@
+//! From YAML to a plan and its pools; everything wrong with a workload is found here.
+
+mod bounds;
+pub mod builtin;
+pub(crate) mod checking;
+mod collections;
+pub(crate) mod document;
+pub(crate) mod fields;
+mod json_schema;
+pub(crate) mod layout;
+pub(crate) mod located;
+mod operation;
+pub mod operation_keys;
+mod pacing;
+mod phases;
+pub mod places;
+pub mod planning;
+pub mod pool;
+pub mod problem;
+pub(crate) mod sent;
+mod sequence;
+pub mod shard;
+mod story;
+mod substitute;
+pub(crate) mod template;
+pub(crate) mod tree;
+mod typed;
+mod unique;
+mod user_file;
+mod values;
+mod workload_file;
+pub mod yaml;

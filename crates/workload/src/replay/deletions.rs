@@ -1,0 +1,84 @@
+//! The documents that a phase deletes, each once.
+
+use super::key_choice::{behind, range_of};
+use crate::operations::about;
+use crate::plan::{KeyChoice, Phase, Plan};
+use super::population::Population;
+use super::random::Random;
+
+/// Documents of one deleting phase that are shuffled, at most: beyond it, only memory would grow.
+const SHUFFLED_MAX: u64 = 1 << 24;
+
+/// The documents that a phase deletes.
+pub struct Deletions {
+    pub documents: u64,
+    /// None: one after the other.
+    shuffled: Option<Vec<u64>>,
+    /// Whether each lap deletes those behind the one before.
+    pub advance: bool,
+}
+
+impl Deletions {
+    pub fn new(
+        plan: &Plan,
+        phase: &Phase,
+        round: u64,
+        population: &Population,
+        guids: bool,
+    ) -> Self {
+        let in_turn = matches!(phase.keys, KeyChoice::Sequential | KeyChoice::Contiguous { .. });
+        // The guids of two loaded documents have nothing to do with each other.
+        let from_the_first = !matches!(phase.keys, KeyChoice::Contiguous { from } if from > 0.0);
+        let advance = in_turn
+            && from_the_first
+            && !guids
+            && !phase.pacing.is_open()
+            && deletes_alone(phase)
+            && population.is_dense();
+        let documents = population.len();
+        let shuffled = (!in_turn).then(|| shuffled(plan, phase, round, documents));
+        Self { documents, shuffled, advance }
+    }
+
+    /// The number of the next document of a sequence that has deleted so many.
+    pub fn number(&self, phase: &Phase, sequence: u64, of: u64, deleted: u64) -> Option<u64> {
+        if deleted >= self.share(phase, sequence, of) {
+            return None;
+        }
+        if let KeyChoice::Contiguous { from } = phase.keys {
+            let own = range_of(self.documents, sequence, of);
+            let size = own.end - own.start;
+            return Some(own.start + (behind(size, from) + deleted) % size);
+        }
+        let at = sequence + of * deleted;
+        match &self.shuffled {
+            Some(order) => order.get(at as usize).copied(),
+            None => Some(at),
+        }
+    }
+
+    /// Documents that are one sequence's to delete.
+    pub fn share(&self, phase: &Phase, number: u64, of: u64) -> u64 {
+        if let KeyChoice::Contiguous { .. } = phase.keys {
+            let own = range_of(self.documents, number, of);
+            return own.end - own.start;
+        }
+        (self.documents + of - 1).saturating_sub(number) / of
+    }
+}
+
+/// Whether a phase does nothing but delete one document after the other.
+pub fn deletes_alone(phase: &Phase) -> bool {
+    phase.single().is_some_and(|(_, made)| about(made.kind).deletes)
+}
+
+/// The numbers of all documents in another order.
+fn shuffled(plan: &Plan, phase: &Phase, round: u64, documents: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..documents.min(SHUFFLED_MAX)).collect();
+    let label = format!("deletions/{}", phase.name);
+    let mut random = Random::new(plan.seed, &label, &[round]);
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    order
+}

@@ -1,0 +1,219 @@
+//! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
+
+use crate::operations::{Answers, about, inserted_by_command, returned};
+use crate::plan::{Collection, Operation, Phase, Plan, StampSource};
+use super::population::Population;
+use super::schedule::{Record, Schedule};
+use super::selected_documents::{Meaning, meaning};
+
+/// Keys of one range that are looked up one by one, where documents have gaps between them.
+const LOOKED_UP_MAX: u64 = 100_000;
+
+/// Totals of the right answers; None where the core cannot know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    /// Sum of `totals.documents`.
+    pub documents: Option<u64>,
+    /// Sum of `totals.sum`.
+    pub sum: Option<u64>,
+}
+
+/// One operation that was answered rightly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// Slice of the schedule: the worker's number in its process; 0 in a shared queue.
+    pub slice: u32,
+    /// The sample's index.
+    pub index: u64,
+    /// The sample's operation.
+    pub operation: u8,
+}
+
+/// Adds up what the right answers of a phase must come to.
+pub struct Expectation {
+    /// By operation.
+    rules: Vec<Rule>,
+    total: Expected,
+}
+
+impl Expectation {
+    /// None where the answers depend on the order in which workers write.
+    pub fn new(plan: &Plan, number: usize) -> Option<Self> {
+        let phase = &plan.phases[number];
+        if phase.writes && phase.sequence.is_empty() {
+            return None;
+        }
+        let (plan, numbers) = plan.unrolled(number);
+        let operations = numbers.flat_map(|number| {
+            plan.phases[number].operations.iter().map(move |made| (number, made))
+        });
+        let rules = operations.map(|(number, made)| rule(&plan, number, made)).collect();
+        Some(Self { rules, total: Expected { documents: Some(0), sum: Some(0) } })
+    }
+
+    /// Adds an operation of the process whose schedule this is.
+    pub fn add(&mut self, schedule: &Schedule, answered: Answered) {
+        let rule = self.rules.get(usize::from(answered.operation));
+        let record = schedule.record(answered.slice, answered.index);
+        let add = match (rule, record) {
+            (Some(rule), Some((record, _))) => rule.to(record),
+            _ => UNKNOWN,
+        };
+        self.total.documents = self.total.documents.zip(add.documents).map(|(a, b)| a + b);
+        self.total.sum = self.total.sum.zip(add.sum).map(|(a, b)| a + b);
+    }
+
+    pub fn total(&self) -> Expected {
+        self.total
+    }
+}
+
+/// Whether the core checks the answers of each operation of a phase: those that are documents by
+/// the phase's total, of which one that is unknown leaves none, and inserts of a command by the
+/// receipt.
+pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
+    let operations = &plan.phases[number].operations;
+    let unknown = |made: &Expectation| made.rules.iter().any(|it| matches!(it, Rule::Unknown));
+    let known = Expectation::new(plan, number).is_some_and(|made| !unknown(&made));
+    let check = |made: &Operation| match about(made.kind).answers {
+        Answers::Nothing => true,
+        Answers::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
+        Answers::ByFilter | Answers::All | Answers::ByStages | Answers::Unknown => known,
+    };
+    operations.iter().map(check).collect()
+}
+
+const NOTHING: Expected = Expected { documents: Some(0), sum: Some(0) };
+const UNKNOWN: Expected = Expected { documents: None, sum: None };
+
+/// How an operation's answer follows from its record.
+enum Rule {
+    /// It adds nothing.
+    Nothing,
+    /// It cannot be known.
+    Unknown,
+    /// So many documents, whatever the record.
+    Fixed(u64),
+    Of(Documents),
+}
+
+/// The documents that a filter selects among those of a collection.
+struct Documents {
+    meaning: Meaning,
+    population: Population,
+    /// Added to the key in the summed field; None where nothing is summed.
+    sum_add: Option<i64>,
+}
+
+fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
+    let phase = &plan.phases[number];
+    match about(made.kind).answers {
+        Answers::ByFilter | Answers::All | Answers::ByStages => {}
+        Answers::Unknown => return Rule::Unknown,
+        Answers::Nothing | Answers::Unread => return Rule::Nothing,
+    }
+    let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
+        return Rule::Unknown;
+    };
+    let population = Population::before(plan, number, collection);
+    let of = &made.collection;
+    let changes = phase
+        .operations
+        .iter()
+        .any(|other| (about(other.kind).writes)(other) && other.collections().any(|it| it == of));
+    let meaning = match about(made.kind).answers {
+        Answers::All | Answers::ByStages => Meaning::All,
+        _ => meaning(made, collection),
+    };
+    let counts_all = meaning == Meaning::All && changes;
+    let found = population.is_dense()
+        || match meaning {
+            Meaning::One | Meaning::All => true,
+            Meaning::Range(length) => length <= LOOKED_UP_MAX,
+            Meaning::From | Meaning::Other => false,
+        };
+    if !population.is_known() || meaning == Meaning::Other || counts_all || !found {
+        return Rule::Unknown;
+    }
+    if let Some(pipeline) = &made.pipeline {
+        return returned(pipeline, population.len()).map_or(Rule::Unknown, Rule::Fixed);
+    }
+    let foreign = || plan.phases.iter().any(|phase| has_foreign_documents(plan, phase, collection));
+    let sum_add = sum_add(made, collection);
+    if sum_add.is_some() && foreign() {
+        return Rule::Unknown;
+    }
+    Rule::Of(Documents { meaning, population, sum_add })
+}
+
+/// Whether a phase puts documents of another collection's form into this one.
+fn has_foreign_documents(plan: &Plan, phase: &Phase, collection: &Collection) -> bool {
+    let mut into = phase.operations.iter().filter(|made| made.collection == collection.name);
+    into.any(|made| plan.pool(phase, made).is_some_and(|from| from.name != collection.name))
+}
+
+fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
+    let field = made.sum_field.as_ref()?;
+    let is_it = |stamp: &&crate::plan::Stamp| {
+        stamp.from == StampSource::Key && stamp.path.len() == 1 && stamp.path[0] == *field
+    };
+    collection.stamps.iter().find(is_it).map(|stamp| stamp.add)
+}
+
+impl Rule {
+    fn to(&self, record: &Record) -> Expected {
+        match self {
+            Self::Nothing => NOTHING,
+            Self::Fixed(documents) => Expected { documents: Some(*documents), sum: Some(0) },
+            // Where a record moves on, its last lap is the adapter's to say.
+            Self::Of(_) if record.advances => UNKNOWN,
+            Self::Of(documents) => documents.to(record),
+            Self::Unknown => UNKNOWN,
+        }
+    }
+}
+
+impl Documents {
+    fn to(&self, record: &Record) -> Expected {
+        let limit = if record.count == 0 { u64::MAX } else { record.count.into() };
+        let key = record.key;
+        let dense = self.population.is_dense();
+        let (keys, gaps) = match self.meaning {
+            Meaning::One => return self.of_keys(1, Some(u128::from(key))),
+            _ if dense => {
+                let end = self.population.next_key_loaded();
+                let first = end - self.population.len();
+                match self.meaning {
+                    Meaning::Range(length) => (key.max(first)..(key + length).min(end), false),
+                    Meaning::From => (key.max(first)..end, false),
+                    _ => (first..end, false),
+                }
+            }
+            Meaning::Range(length) => (key..key + length, true),
+            _ => return self.of_keys(self.population.len().min(limit), None),
+        };
+        let (found, sum) = if gaps {
+            let there = || keys.clone().filter(|key| self.population.contains(*key));
+            (there().count() as u64, there().map(u128::from).sum::<u128>())
+        } else {
+            let found = keys.end.saturating_sub(keys.start);
+            let (first, number) = (u128::from(keys.start), u128::from(found));
+            (found, number * first + number * number.saturating_sub(1) / 2)
+        };
+        // Which of them the server picks is not said.
+        let sum = Some(sum).filter(|_| found <= limit);
+        self.of_keys(found.min(limit), sum)
+    }
+
+    /// So many documents, whose keys have this sum.
+    fn of_keys(&self, documents: u64, keys: Option<u128>) -> Expected {
+        let sum = match self.sum_add {
+            None => Some(0),
+            Some(add) => keys.and_then(|keys| {
+                let keys = i128::try_from(keys).ok()?;
+                u64::try_from(keys + i128::from(add) * i128::from(documents)).ok()
+            }),
+        };
+        Expected { documents: Some(documents), sum }
+    }
+}

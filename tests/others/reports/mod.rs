@@ -1,0 +1,7 @@
+//! What is read from a folder: results, differences, gates, schemas.
+
+mod diff;
+mod gates;
+mod histories;
+mod results;
+mod schemas;
