@@ -19,43 +19,8 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
-macro_rules! builtins {
-    ($($name:literal),*) => {
-        /// All of them; tests hold this list against the folder.
-        pub const BUILTINS: &[Builtin] = &[
-            $(Builtin {
-                name: $name,
-                text: include_str!(concat!(
-                    env!("CARGO_MANIFEST_DIR"), "/../../workloads/", $name, ".yaml"
-                )),
-            }),*
-        ];
-    };
-}
-
-builtins!(
-    "broker",
-    "broker-streams",
-    "bulk-cache",
-    "bulk-load",
-    "bulk-names",
-    "bulk-shards",
-    "crud",
-    "crud-scale",
-    "crud-unwaited",
-    "driver-upgrade",
-    "growing",
-    "insert-many",
-    "mixed",
-    "ping",
-    "rate",
-    "story",
-    "write-cost",
-    "write-memory",
-    "write-sizes",
-    "write-stored",
-    "ycsb"
-);
+// Every file of `workloads/`, in the order of their names.
+include!(concat!(env!("OUT_DIR"), "/builtins.rs"));
 
 /// Names and `why`s of the built-in workloads.
 ///
