@@ -43,7 +43,7 @@ fn quiet(folder: &Path, program: &str, words: &[&str]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{program} {}: {status}", words.join(" "))) }
 }
 
-/// Of all children that have ended.
+/// CPU time of all children that have ended.
 fn cpu_minutes() -> Result<f64, String> {
     let stat = fs::read_to_string("/proc/self/stat").map_err(|error| error.to_string())?;
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();

@@ -189,7 +189,7 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
     let mut raw = Raw::connect(absorber)?;
     let mut answers = Vec::new();
     for mut command in Command::all(DATABASE, collection) {
-        // A key of its own: an insert is no duplicate, and the later commands find the document.
+        // A new key: an insert is no duplicate, and the later commands find the document.
         let bytes = raw.exchange(command.message(1 << 32))?.to_vec();
         answers.push(Canned::new(OpCode::Msg, command.name, bytes));
     }
@@ -197,7 +197,7 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
         let value = if name == "endSessions" { bson::bson!([]) } else { bson::bson!(1) };
         let asked = raw.exchange(&message(&doc! { name: value, "$db": "admin" }, None))?;
         let mut answer = document(asked)?;
-        // With it drivers would ask for an answer at the next change, and repeat that at once.
+        // This field makes drivers ask for an answer at the next change, and repeat that at once.
         answer.remove("topologyVersion");
         let answer = RawDocumentBuf::try_from(&answer).map_err(|error| error.to_string())?;
         let (mut msg, mut legacy) = (Vec::new(), Vec::new());
@@ -214,7 +214,7 @@ fn listen(answers: &[Canned]) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     println!("{}", serde_json::json!({ "type": "listening", "address": address.to_string() }));
     for stream in listener.incoming().flatten() {
-        // Copies of its own: they are patched in place.
+        // Separate copies: they are patched in place.
         let answers = answers.to_vec();
         std::thread::spawn(move || serve(stream, answers));
     }

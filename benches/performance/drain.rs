@@ -34,7 +34,7 @@ const LAP_NS: u64 = 110_000_000;
 const SAMPLES_PER_SECOND_MIN: f64 = 1.5e6;
 const MEMORY_BYTES_MAX: u64 = 200_000_000;
 
-/// Measures it three times, each in a process of its own.
+/// Measures it three times, each in a separate process.
 pub fn run(bench: &Bench) -> Outcome {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut rows = Vec::new();

@@ -26,7 +26,7 @@ const SERVER_S: &str = "seconds=1";
 const LONG_ROUNDS: &str = "20";
 /// Spin of the baseline's operations where there is no server.
 const BASE_US: u32 = 100;
-/// As in verdicts: of a dozen intervals of 95 % one would miss every second time.
+/// The level of verdicts: one of a dozen intervals of 95 % would miss every second time.
 const ALPHA: f64 = 0.01;
 
 /// Where the cost is injected.
@@ -239,7 +239,7 @@ const P50: Metric = Metric {
     us: |us| us,
     resolution: 1e-3, // three digits, one bucket of the histogram
 };
-/// Of the client's processes, by operation.
+/// CPU time of the client's processes, by operation.
 const CPU: Metric = Metric {
     name: "client CPU",
     quantity: Quantity::CpuPerOperation,

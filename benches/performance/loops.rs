@@ -3,7 +3,7 @@
 //!
 //! The loops (`benches/loops`) make the same documents, consume the results and keep both clock
 //! readings. They have the same concurrency. They use the driver of the adapter's own environment,
-//! so that nothing else differs. Server and clients have cores of their own: where they share two,
+//! so that nothing else differs. Server and clients have separate cores: where they share two,
 //! the scheduler's choice alone moves a ratio by a fifth.
 
 use std::fs;
@@ -25,7 +25,7 @@ const PHASES: [&str; 2] = ["insert_one", "find_one"];
 const TURN: Duration = Duration::from_millis(100);
 /// Before each turn: a collector at work as the other program's turn ends goes on for up to 8 ms.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Of each start.
+/// Pairs of turns of each start.
 const PAIRS: u32 = 10;
 /// Both programs start anew: where their code and memory lie and how they were compiled stays as
 /// long as they live. Fewer starts have no interval of 95 %.
@@ -35,8 +35,8 @@ const LONG_STARTS: u32 = 54;
 /// In which the functions of a program are linked: starts share them, for a link takes Rust 15 s.
 const ORDERS: u32 = 18;
 
-/// Of the adapter's warm-up: both programs compile themselves on one core, each also while the
-/// other works. After one warm-up Java and C# worked at a quarter to a half of their later rate.
+/// Multiple of the adapter's warm-up: both programs compile themselves on one core, each also while
+/// the other works. After one warm-up Java and C# worked at a quarter to a half of their later rate.
 const WARMUPS: f64 = 2.0;
 
 /// Smallest ratio of throughputs.
@@ -133,7 +133,7 @@ fn cell(
     let uri = absorber.uri();
     let collection = stand.load(&uri, DATABASE, phase)?;
     let mut adapter = stand.start(environment, &uri, DATABASE, phase, 0)?;
-    // Inserted documents have a collection of their own: the keys are the same.
+    // Inserted documents have a separate collection: the keys are the same.
     let own = if phase == "insert_one" { "inserted_by_loop" } else { collection.as_str() };
     let pool = stand.pool(&collection)?;
     let (workers, processes) = (workers.to_string(), adapter.processes());
@@ -157,7 +157,7 @@ fn cell(
 }
 
 /// A turn of all at once: its operations a second, from the first that began to the last that
-/// ended, as those of an adapter's processes are. The sum of their own rates would be too high: of
+/// ended, as those of an adapter's processes are. The sum of their rates would be too high: of
 /// each some is made while others have not begun or have ended.
 fn together(loops: &mut [Loop], length: Duration) -> Result<f64, String> {
     for it in &mut *loops {

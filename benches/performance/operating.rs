@@ -7,7 +7,7 @@ use stats::looks::LookPlan;
 use super::support::{Bench, Outcome};
 use world::{Rates, World, rates};
 
-/// Of false verdicts, percent: SLOWER or FASTER of equal arms, and SAME at a true +5 %.
+/// Largest share of false verdicts, percent: SLOWER or FASTER of equal arms; SAME at a true +5 %.
 const FALSE_MAX: f64 = 5.0;
 const WRONG_SAME_MAX: f64 = 2.0;
 const SEED: u64 = 11;

@@ -1,4 +1,4 @@
-//! Servers of the figures, each a process of its own: the absorber, the tap, the canned server.
+//! Servers of the figures, each a separate process: the absorber, the tap, the canned server.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -22,7 +22,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// An absorber on a port of its own, with further words on its command line. It keeps to these
+    /// An absorber on a separate port, with further words on its command line. It keeps to these
     /// cores; none: to all.
     pub fn absorber(bench: &Bench, words: &[&str], cores: &[usize]) -> Result<Self, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
@@ -31,7 +31,7 @@ impl Listening {
         Self::start(bench, command)
     }
 
-    /// A tap in front of a server. We choose its address: it tells only people where it listens.
+    /// A tap in front of a server. We choose its address: it reports it only to people.
     pub fn tap(bench: &Bench, to: &str) -> Result<Self, String> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = free.map_err(|error| error.to_string())?.to_string();
@@ -57,7 +57,7 @@ impl Listening {
         let mut started = Self { child, address: String::new() };
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
-        // Its other output must not fill the pipe.
+        // The rest of the output must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let first = read.ok().and_then(|_| serde_json::from_str(&line).ok());
         let first: Value = first.unwrap_or_default();

@@ -25,7 +25,7 @@ use workload::{Pool, Workload, builtin};
 
 use crate::support::Bench;
 
-/// Of the figures that need only one.
+/// Database of the figures that need only one.
 pub const DATABASE: &str = "figures";
 
 /// The files of one workload, and the runtime that drives adapters on it.

@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// A path of its own for an experiment, or for a server's log.
+    /// A separate path for an experiment, or for a server's log.
     pub fn fresh(&self) -> PathBuf {
         let number = self.experiments.fetch_add(1, Ordering::Relaxed);
         self.scratch.join(format!("{number:03}"))

@@ -36,7 +36,7 @@ pub fn run(bench: &Bench) -> Outcome {
             let rates = cell.rates[0].iter().zip(&cell.rates[1]);
             let (_, kept) = ratio(&rates.map(|(a, b)| (b / a).ln()).collect::<Vec<_>>())?;
             let middle = |values: &[f64]| median(values).unwrap_or(f64::NAN);
-            // With many workers p50 is the time in queues, which follows from the throughput.
+            // p50 of many workers is the time in queues, which follows from the throughput.
             reached &= match threads {
                 1 => added.estimate <= ADDED_US_MAX,
                 _ => middle(&cell.rates[1]) >= COMMANDS_PER_SECOND_MIN,
@@ -77,7 +77,7 @@ fn cell(bench: &Bench, phase: &str, threads: u32, count: u32) -> Result<Cell, St
     let environment = environment("rust")?;
     let mut stand = Stand::of(bench, "crud", threads)?;
     // One absorber for both: with one each, the memory behind them would differ. Inserted keys do
-    // not collide: each arm has a database of its own.
+    // not collide: each arm has a separate database.
     let absorber = Listening::absorber(bench, &["--memory", "4GiB"], &[])?;
     let tap = Listening::tap(bench, &absorber.address)?;
     let mut arms = Vec::new();

@@ -10,7 +10,7 @@ use crate::support::{Bench, Condition, Outcome, benches, deviation, percent, tab
 use crate::turns_and_runs;
 
 const PHASE: &str = "find_one";
-/// Of the workload.
+/// Measured seconds of the workload.
 const MEASURED_S: f64 = 1.0;
 /// Experiments of each kind, and rounds of each.
 const BLOCKS: usize = 2;

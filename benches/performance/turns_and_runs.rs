@@ -1,4 +1,4 @@
-//! With turns the rounds' A/A log ratios scatter at most half as much as with whole runs.
+//! Goal: the rounds' A/A log ratios scatter at most half as much with turns as with whole runs.
 //!
 //! Rounds of both kinds alternate, so that disturbances fall on both alike.
 

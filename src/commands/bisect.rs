@@ -37,7 +37,7 @@ use record::folder::Folder;
 use record::words::Words;
 use report::history;
 use scan::{Pair, pairs};
-use stats::bisect::{Bisect, Next};
+use stats::bisection::{Bisect, Next};
 use stats::verdict::Verdict;
 
 /// A scan of more versions costs more than a search by halves (section 3.6 of the methodology).

@@ -9,8 +9,7 @@ use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, measured, plan
 use measure::setup::Limits;
 use record::records::Settings;
 use stats::threshold::Interleave;
-use workload::clients::Clients;
-use workload::plan::{Limit, Pacing, Phase, Plan};
+use workload::plan::{ClientSharing, Limit, Pacing, Phase, Plan};
 
 /// Server and limits of the clients.
 pub struct Started<'a> {
@@ -38,9 +37,9 @@ pub fn text(
     }
     let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
     let clients = match plan.clients {
-        Clients::Process => "",
-        Clients::Worker => "clients   one for each worker\n",
-        Clients::Operation => "clients   as many as workers, by operation in turn\n",
+        ClientSharing::Process => "",
+        ClientSharing::Worker => "clients   one for each worker\n",
+        ClientSharing::Operation => "clients   as many as workers, by operation in turn\n",
     };
     text.push_str(clients);
     if let Some(memory) = &started.limits.client_memory {

@@ -24,11 +24,11 @@ enum Try {
     Offline,
     /// The contract on the absorber.
     Absorber,
-    /// Its own tests, and the contract on the last server that speaks with every driver since 2012.
+    /// The tests of the adapter, and the contract on the last server that speaks with every driver since 2012.
     OldServer,
 }
 
-/// Its driver comes from a registry that tests do not ask. The package `bare` holds its harness to
+/// The adapter whose driver comes from a registry that tests do not ask. The package `bare` holds its harness to
 /// the contract.
 const WITHOUT_DRIVER: &str = "csharp";
 
@@ -212,8 +212,8 @@ fn broken_variants_of_an_adapter_do_not_pass() {
     });
 }
 
-/// With the warm-ups of `crud` it took five minutes, and so it did in turns: forty of the slowest
-/// arm take 3 s each round.
+/// The warm-ups of `crud` would take five minutes, and so would turns: forty of the slowest arm
+/// take 3 s each round.
 const FINDS: &str = "
 name: finds
 why: Ten languages side by side.
@@ -235,7 +235,7 @@ phases:
 const LANGUAGES: [&str; 10] =
     ["go", "c", "cpp", "java", "node", "perl", "php", "python", "ruby", "rust"];
 
-/// Its name comes before those of old versions: it takes longer than all that comes after them.
+/// The name sorts before those of old versions: this test takes longer than all that come after.
 #[test]
 fn in_one_experiment_ten_languages_are_compared() {
     let lab = Lab::with_shared_cache();
@@ -359,7 +359,7 @@ fn a_version_that_does_not_exist_is_named_with_the_command_that_lists_them() {
         if !OLD_VERSIONS.iter().any(|(name, _)| *name == it.name) {
             return Ok(());
         }
-        // Of the same major version: a package name may carry it.
+        // The version has the same major number, because a package name may contain it.
         let major = it.default.split('.').next().expect("a major version");
         let driver = format!("{}@{major}.9999.0", it.name);
         let output = crate::support::run(["adapters", "install", &driver]);

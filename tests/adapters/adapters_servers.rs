@@ -1,4 +1,4 @@
-//! Every adapter on servers as users have them: behind TLS with an authority of their own, and
+//! Every adapter on servers as users have them: behind TLS with a private authority, and
 //! behind a name in the DNS.
 
 use std::fs;

@@ -126,7 +126,7 @@ fn legacy_writes_are_told_by_get_last_error() {
 
 #[test]
 fn write_commands_of_old_drivers_are_told_by_get_last_error() {
-    // As in MongoDB 4.4: an insert's n is 0.
+    // MongoDB 4.4 does the same: an insert's n is 0.
     let absorber = Absorber::start(&[]);
     let mut raw = absorber.connect();
     let mut told = |command: Document| {

@@ -26,7 +26,7 @@ fn figures_that_differ_beyond_their_noise_are_named_with_both_values() {
     bench.each(ARMS[1], |round, run| {
         let mut seen = tap(31.0, 50.0);
         seen.round_trips_per_op = 2.0;
-        // As much up as down: noise.
+        // Half up and half down: noise.
         seen.bytes_out_per_op *= if round % 2 == 0 { 1.2 } else { 0.8 };
         // Always the same, and too little to matter.
         seen.bytes_in_per_op *= 1.005;
@@ -53,7 +53,7 @@ fn without_a_tap_the_counters_of_a_server_of_ours_tell_the_round_trips() {
     }
     let told = said(&bench, Metric::Throughput);
     assert_eq!(told, "At 4.0.0 also changed: round trips per operation 1 -> 2 (+100 %).");
-    // Those of others are of whoever µses the server.
+    // Counters of an external server include other users' work.
     bench.experiment.server.kind = record::records::ServerKind::External;
     assert_eq!(said(&bench, Metric::Throughput), "");
 }
@@ -61,7 +61,7 @@ fn without_a_tap_the_counters_of_a_server_of_ours_tell_the_round_trips() {
 #[test]
 fn conditions_that_both_tell_and_that_differ_are_named() {
     let mut bench = Bench::new(&ARMS);
-    bench.phase().operations[0].kind = workload::plan::Kind::InsertOne;
+    bench.phase().operations[0].kind = workload::plan::OperationKind::InsertOne;
     let set = |bench: &mut Bench, arm: &str, pool: u32, w: serde_json::Value, api: &str| {
         let arm = bench.arm(arm);
         arm.resolved = json!({ "write_concern": { "w": w }, "max_pool_size": pool });
@@ -70,7 +70,7 @@ fn conditions_that_both_tell_and_that_differ_are_named() {
     };
     set(&mut bench, ARMS[0], 5, serde_json::Value::Null, "callback");
     set(&mut bench, ARMS[1], 100, json!("majority"), "promise");
-    // Told by one alone: nobody knows whether it changed.
+    // Reported by one alone: whether it changed is not known.
     bench.arm(ARMS[1]).resolved["min_pool_size"] = json!(1);
     assert_eq!(
         said(&bench, Metric::Throughput),

@@ -6,7 +6,7 @@ use judge::analysis::rounds::Rounds;
 use judge::diagnosis::RULES;
 use record::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
 use serde_json::json;
-use workload::plan::{Count, Kind, Operation, Pacing, Phase};
+use workload::plan::{Count, Operation, OperationKind, Pacing, Phase};
 
 const RATE: Pacing = Pacing::Rate { per_second: 2_000.0, poisson: false };
 
@@ -268,7 +268,7 @@ fn connections_that_come_and_go_are_a_storm() {
     let found = bench(600, Some(100)).one("connection-storm");
     assert!(found.sentence.contains("600 connections are opened and 600 closed"), "{found:?}");
     assert!(found.sentence.contains("200 a second for a pool of 100"), "{found:?}");
-    // More than the pool has at all, though slowly; many a second, of a pool nobody tells.
+    // More than the pool has at all, though slowly; many a second, of a pool of unknown size.
     assert!(!bench(11, Some(10)).silent("connection-storm"));
     assert!(!bench(40, None).silent("connection-storm"));
     for (opened, pool) in [(0, Some(100)), (8, Some(100)), (8, None), (20, Some(100)), (20, None)] {
@@ -276,7 +276,7 @@ fn connections_that_come_and_go_are_a_storm() {
     }
 }
 
-fn write(kind: Kind, w: &serde_json::Value, batch: Option<u32>) -> Operation {
+fn write(kind: OperationKind, w: &serde_json::Value, batch: Option<u32>) -> Operation {
     let concern = Some(json!({ "w": w }));
     let count = batch.map(|count| Count::Fixed { count });
     Operation { write_concern: concern, count, ..Operation::new("write", kind, "items") }
@@ -293,21 +293,21 @@ fn one_way_writes_are_timed_to_the_socket() {
         });
         bench
     };
-    let found =
-        bench(write(Kind::InsertOne, &json!(0), None), "opcounters.insert").one("one-way-writes");
+    let found = bench(write(OperationKind::InsertOne, &json!(0), None), "opcounters.insert")
+        .one("one-way-writes");
     // 20,000 handed over a second; 45,000 applied in 3 s.
     assert!(found.sentence.contains("20,000/s is the rate at which documents are handed"));
     assert!(found.sentence.contains("the server applied 15,000/s"), "{found:?}");
-    let many = bench(write(Kind::InsertMany, &json!(0), Some(10)), "opcounters.insert");
+    let many = bench(write(OperationKind::InsertMany, &json!(0), Some(10)), "opcounters.insert");
     assert!((many.one("one-way-writes").numbers["client_per_s"] - 200_000.0).abs() < 1e-6);
-    let unknown = bench(write(Kind::UpdateOne, &json!(0), None), "opcounters.insert");
+    let unknown = bench(write(OperationKind::UpdateOne, &json!(0), None), "opcounters.insert");
     assert!(unknown.one("one-way-writes").sentence.contains("not known"));
     for w in [json!(1), json!("majority")] {
-        let acknowledged = bench(write(Kind::InsertOne, &w, None), "opcounters.insert");
+        let acknowledged = bench(write(OperationKind::InsertOne, &w, None), "opcounters.insert");
         assert!(acknowledged.silent("one-way-writes"));
     }
-    let mut mixed = bench(write(Kind::InsertOne, &json!(0), None), "opcounters.insert");
-    mixed.phase().operations.push(Operation::new("read", Kind::FindOne, "items"));
+    let mut mixed = bench(write(OperationKind::InsertOne, &json!(0), None), "opcounters.insert");
+    mixed.phase().operations.push(Operation::new("read", OperationKind::FindOne, "items"));
     let sentence = mixed.one("one-way-writes").sentence;
     assert!(sentence.contains("the times of write are those of handing"), "{sentence}");
 }
@@ -412,7 +412,7 @@ fn no_cause_is_one_sentence_and_only_where_arms_differ() {
     assert_eq!(found.len(), 1, "one sentence for both: {found:?}");
     assert!(found[0].sentence.contains("the differences in work, more"), "{found:?}");
     let mut explained = bench("SLOWER", "b@1");
-    explained.phase().operations = vec![write(Kind::InsertOne, &json!(0), None)];
+    explained.phase().operations = vec![write(OperationKind::InsertOne, &json!(0), None)];
     assert!(explained.silent("no-cause-found") && !explained.silent("one-way-writes"));
     let mut tapped = bench("SLOWER", "b@1");
     tapped.each("b@1", |_, run| run.tap = Some(tap(50.0, 100.0)));

@@ -56,7 +56,7 @@ fn an_overloaded_consumer_is_named_with_its_capacity() {
     assert_eq!(rules(&diagnosis(&lab, "under")["findings"]), Vec::<&str>::new());
     let text = stdout(&lab.run(["diagnose", "under"]));
     assert!(text.contains("No cause found"), "{text}");
-    // The same sentence stands in every report that has sentences.
+    // Every report that has sentences has the same one.
     for format in ["terminal", "md", "html", "json"] {
         let report = stdout(&lab.run(["report", "over", "--format", format]));
         assert!(report.contains("QUEUE GROWS"), "{format}: {report}");

@@ -81,7 +81,7 @@ fn the_tap_counts_what_was_sent_and_its_cost_stands_beside() {
     assert!(cost.contains("past it"), "{cost}");
 }
 
-/// As an upgrade removes it while an experiment goes on.
+/// An upgrade removes the program while an experiment goes on.
 #[test]
 fn a_program_whose_file_is_gone_starts_its_absorber_and_its_tap() {
     let Some(lab) = real_lab("a_program_whose_file_is_gone_starts_its_absorber_and_its_tap") else {
@@ -118,7 +118,7 @@ fn the_absorbers_service_time_comes_back() {
     let row = of_arm(&analysis, "results", ARM);
     assert!(number(row, "p50_us") >= 5000.0, "{row:#}");
     assert_eq!(row["errors"], 0, "{row:#}");
-    // Its counters are a receipt as a real server's are.
+    // The absorber's counters are a receipt as a real server's are.
     let voided = rows(&analysis, "warnings").into_iter().filter_map(Value::as_str);
     let voided: Vec<&str> = voided.filter(|it| it.contains("the server counted")).collect();
     assert!(voided.is_empty(), "{voided:?}");

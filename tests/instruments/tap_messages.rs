@@ -56,7 +56,7 @@ async fn produce(uri: String, workers: u16, each: u32, think: Duration) -> Vec<S
     tasks.join_all().await.concat()
 }
 
-/// Ten messages at once, by a worker of their own.
+/// Ten messages at once, by a separate worker.
 async fn produce_batch(uri: &str, worker: u16) -> Sample {
     let messages = collection(uri).await;
     let batch: Vec<Document> = (0..10).map(|sequence| message(worker, sequence)).collect();

@@ -252,7 +252,7 @@ fn times_out_of_order_are_moved_and_the_sum_stays() {
 #[test]
 fn the_messages_of_one_insert_share_its_request_and_sample() {
     let mut broker = Broker::default();
-    // Two inserts of ten, with sequences of their own each.
+    // Two inserts of ten, each with separate sequences.
     for first in [0, 10] {
         let at = 1000 * u64::from(first + 1);
         broker.sent.push(sample(3, first, at, at + 20));
@@ -293,7 +293,7 @@ fn peak_mb() -> u64 {
 fn a_million_messages_take_less_than_100_mb() {
     const COUNT: u64 = 1_000_000;
     let before_mb = peak_mb();
-    // Of 1024 workers, in turn.
+    // Samples of 1024 workers, in turn.
     let of = |n: u64| ((n % 1024) as u16, (n / 1024) as u32);
     let sample = |n: u64, at: u64| {
         let (worker, index) = of(n);

@@ -216,7 +216,7 @@ fn a_write_and_its_get_last_error_are_one() {
     let exchanges: Vec<Exchange> = pairs.collect();
     let samples = finds(300).1;
     let tap = summarise(&exchanges, &recording(), &ALL, samples, 300);
-    // 20 from the write to getlasterror, and 390 of its own.
+    // 20 from the write to getlasterror, and 390 for itself.
     assert!((tap.server_us_per_op - 0.41).abs() < 1e-9, "{}", tap.server_us_per_op);
     assert!((tap.driver_us_per_op.expect("separable") - 0.19).abs() < 1e-9);
     assert_eq!(tap.commands["OP_INSERT"].unanswered, 300);

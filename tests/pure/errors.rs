@@ -117,7 +117,7 @@ fn end(code: &str) -> usize {
     code.len()
 }
 
-/// What stands between the commas of a call, up to its closing bracket.
+/// The text between the commas of a call, up to its closing bracket.
 fn arguments(code: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut found) = (0, 0, Vec::new());
     for (at, sign, quoted) in signs(code) {

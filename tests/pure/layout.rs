@@ -171,7 +171,7 @@ fn no_path_of_somebodys_machine() {
     let pattern = Regex::new(&format!("(^|[^.A-Za-z0-9])({pattern})")).expect("a pattern");
     let texts = [".rs", ".go", ".py", ".mjs", ".md", ".toml", ".yaml", ".js", ".html", ".css"];
     let files = files(".", &texts);
-    // An invented user's folder stands in examples.
+    // Examples name an invented user's folder.
     assert_none("machine paths", &matches(&files, &pattern, |_, line| line.contains("/home/user")));
 }
 

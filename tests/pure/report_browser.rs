@@ -33,7 +33,7 @@ fn report_page_opens_in_chromium() {
         return skip("report_page_opens_in_chromium", "no chromium on PATH");
     };
     let folder = tempfile::tempdir().unwrap();
-    // The log must be able to tell: the failure of a broken page shows.
+    // The log must show the failure of a broken page.
     let broken = folder.path().join("broken.html");
     std::fs::write(&broken, "<!doctype html><script>throw new Error('heard')</script>").unwrap();
     let (_, log) = opened(&browser, &broken, folder.path());
@@ -64,7 +64,7 @@ const FIND: &str = "
   });
   document.body.dataset.found = found.join('; ');";
 
-/// As many arms as asked for, some with long names.
+/// An analysis with a number of arms, some with long names.
 fn with_arms(count: usize) -> Analysis {
     let mut analysis = analysis("everything.json");
     let names =

@@ -223,7 +223,7 @@ fn bytes_are_more_or_less_not_slower_or_faster() {
     assert_eq!(words, ["LESS", "MORE"], "{text}");
 }
 
-/// Without its name nobody knows which arm the sentence is about, whoever else stands in it.
+/// A sentence without the name does not say which arm it is about, whichever others it names.
 #[test]
 fn a_sentence_is_given_its_arm_though_a_longer_name_begins_so() {
     let mut analysis = analysis("everything.json");

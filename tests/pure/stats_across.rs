@@ -2,7 +2,7 @@
 //! the figures of section 3.7 of the methodology.
 
 use crate::world::Noise;
-use stats::across::{Across, AcrossVerdict, OnServer, across};
+use stats::across_servers::{Across, AcrossVerdict, OnServer, across};
 use stats::rank::hodges_lehmann;
 use stats::ratio::percent;
 use stats::threshold::Quantity;

@@ -6,7 +6,7 @@ use crate::stats_verdicts::RUNS;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use stats::bias::{self, Bias};
-use stats::compare::{Arms, Comparison, Rules, compare};
+use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::gates::Gate;
 use stats::judge::{Entrant, Measure, Terms, judge};
 use stats::threshold::{Interleave, Quantity, ThresholdParts};
@@ -30,7 +30,7 @@ fn a_drift_that_is_shown_counts_by_its_half() {
     let (sentence, size) = of(&[3.0; 10], Interleave::Turns).unwrap();
     let said = "B against A: +3.00 % (95.1 % CI 3.00 to 3.00 %) from first to second half";
     assert_eq!((sentence.as_str(), size), (said, Some(1.489)));
-    // Large on the whole, but no test can tell it from nothing in so few rounds: it is printed.
+    // Large on the whole, but no test separates it from nothing in so few rounds: it is printed.
     let (sentence, size) = of(&[-4.0, 16.0, -5.0, 9.0, -6.0, 12.0], Interleave::Turns).unwrap();
     assert!(sentence.contains("CI -6 to 16 %"), "{sentence}");
     assert_eq!(size, None);
@@ -211,7 +211,7 @@ fn a_quick_same_needs_the_second_half_and_the_other_copy() {
         judge(&arms, &[measure], &terms).judged.pop().expect("B").comparison
     };
     assert_eq!(of(0.0, 0.0).verdict, Verdict::Same);
-    // Its second half is some 5 % slower; so is it against the copy.
+    // The second half is some 5 % slower, also against the copy.
     let late = of(8.5, 0.0);
     assert_eq!(late.verdict, Verdict::Inconclusive, "{}", late.sentence);
     let other = of(0.0, -4.5);

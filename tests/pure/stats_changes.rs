@@ -6,9 +6,9 @@ use crate::world;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use stats::bisect::{Bisect, Next};
-use stats::changes::{Kind, Split, slope, splits, steps, undone};
-use stats::compare::{Arms, Comparison, Rules, compare};
+use stats::bisection::{Bisect, Next};
+use stats::changes::{ChangeKind, ChangePoint, slope, splits, steps, undone};
+use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 use stats::verdict::Verdict;
 
@@ -37,11 +37,12 @@ fn splits_are_those_of_the_reference() {
         let rounds: Vec<Vec<f64>> = rows.iter().map(logs).collect();
         let found = splits(&rounds, threshold(), 7);
         let expected: Vec<usize> = serde_json::from_value(case["expected"].clone()).unwrap();
-        let kept = found.iter().filter(|split| split.kind == Kind::Change).map(|split| split.at);
+        let kept =
+            found.iter().filter(|split| split.kind == ChangeKind::Change).map(|split| split.at);
         assert_eq!(kept.collect::<Vec<_>>(), expected, "{name}");
         assert_eq!(found_in(&rounds, 7), expected, "{name}");
         let log = case["reference_log"].as_array().unwrap();
-        let by_segment: BTreeMap<(usize, usize), &Split> =
+        let by_segment: BTreeMap<(usize, usize), &ChangePoint> =
             found.iter().map(|it| ((it.segment.start, it.segment.end), it)).collect();
         assert_eq!(by_segment.len(), log.len(), "{name}");
         for row in log {
@@ -188,7 +189,7 @@ fn through_blocks(height: f64, block: impl Fn(&mut History) -> Vec<usize>) -> us
         if height > 0.0 {
             found_in(&rounds, *seed) == [at]
         } else {
-            found.iter().all(|split| split.kind == Kind::Chance)
+            found.iter().all(|split| split.kind == ChangeKind::Chance)
         }
     };
     (0..20).filter(is_right).count()
@@ -213,7 +214,7 @@ fn blocks_dealt_anew_in_each_round_add_no_step_and_blocks_of_neighbours_do() {
     assert!(found >= 16 && flat >= 18 && neighbours <= 16);
 }
 
-/// As PyMongo's find_one from 3.6 to 4.5: the first split of a part has steps to both sides on its
+/// The course of PyMongo's find_one from 3.6 to 4.5: the first split of a part has steps to both sides on its
 /// right, whose median is that of its left.
 #[test]
 fn a_step_is_measured_between_its_neighbours() {
@@ -222,7 +223,7 @@ fn a_step_is_measured_between_its_neighbours() {
     let rounds = History::new(4, levels.to_vec()).rounds(&all, 16);
     let threshold = 0.05_f64.ln_1p();
     let first = splits(&rounds, threshold, 1);
-    let hidden = first.iter().filter(|it| it.kind == Kind::BelowThreshold).map(|it| it.at);
+    let hidden = first.iter().filter(|it| it.kind == ChangeKind::BelowThreshold).map(|it| it.at);
     assert!(hidden.collect::<Vec<_>>().contains(&4), "{first:?}");
     let found = steps(&rounds, &first, threshold);
     let found: Vec<usize> = found.iter().map(|it| it.at).collect();
@@ -301,14 +302,14 @@ fn a_step_that_makes_most_of_a_slope_stands_out() {
     assert_eq!(slope(&found), None);
 }
 
-/// As the C# driver's creations from 1.7.0 on: the second step is 33 %, the third one 4 %, and the
-/// scan has only told the middle of the line.
+/// The course of the C# driver's creations from 1.7.0 on: the second step is 33 %, the third one
+/// 4 %, and the scan has only found the middle of the line.
 #[test]
 fn a_step_is_put_where_its_size_is() {
     let all: Vec<usize> = (0..6).collect();
     let rounds = History::new(6, vec![0.0, 0.02, 0.3, 0.34, 0.36, 0.36]).rounds(&all, 12);
     let told = splits(&rounds, threshold(), 1).into_iter().find(|it| it.segment == (0..6));
-    let late = Split { at: 3, ..told.expect("the whole line is tested") };
+    let late = ChangePoint { at: 3, ..told.expect("the whole line is tested") };
     let found = steps(&rounds, &[late], threshold());
     assert_eq!(found.iter().map(|it| it.at).collect::<Vec<_>>(), [2]);
 }

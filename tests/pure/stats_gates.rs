@@ -4,24 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stats::gates::{
-    Checked, Gate, Lag, OpenLoop, Outcome, Possible, RunCounts, clock_source, conditions, errors,
-    failures, littles_law, offered_rate,
+    Gate, GateOutcome, GateResult, Lag, OpenLoopRun, Possible, RunCounts, clock_source, conditions,
+    errors, failures, littles_law, offered_rate,
 };
-use stats::little::{Little, LittlesLaw, Stretch};
+use stats::littles_law::{LittlesLaw, LittlesLawResult, Stretch};
 
 #[track_caller]
-fn fails(checked: &Checked, gate: Gate, why: &str) {
-    assert_eq!(checked, &Checked { gate, outcome: Outcome::Fail(why.to_owned()) });
+fn fails(checked: &GateResult, gate: Gate, why: &str) {
+    assert_eq!(checked, &GateResult { gate, outcome: GateOutcome::Fail(why.to_owned()) });
 }
 
 #[track_caller]
-fn warns(checked: &Checked, why: &str) {
-    assert_eq!(checked.outcome, Outcome::Warn(why.to_owned()));
+fn warns(checked: &GateResult, why: &str) {
+    assert_eq!(checked.outcome, GateOutcome::Warn(why.to_owned()));
 }
 
 #[track_caller]
-fn passes(checked: &Checked) {
-    assert_eq!(checked.outcome, Outcome::Pass);
+fn passes(checked: &GateResult) {
+    assert_eq!(checked.outcome, GateOutcome::Pass);
 }
 
 #[test]
@@ -45,7 +45,7 @@ const CLAIMS: Possible<'_> = Possible { fault: None, most_in_flight: Some(4) };
 
 #[test]
 fn g2_limits() {
-    let found = |rate_times_time, outside| Little {
+    let found = |rate_times_time, outside| LittlesLawResult {
         in_flight: 4.0,
         rate_times_time,
         samples: 1_000,
@@ -62,18 +62,18 @@ fn g2_limits() {
         Gate::LittlesLaw,
         "A: 21 of 1000 samples lie outside the measured time",
     );
-    let empty = Little { in_flight: 0.0, rate_times_time: 0.0, samples: 0, outside: 0 };
+    let empty = LittlesLawResult { in_flight: 0.0, rate_times_time: 0.0, samples: 0, outside: 0 };
     let none = littles_law("A", Some(&empty), &CLAIMS);
     fails(&none, Gate::LittlesLaw, "A: no sample lies in its measured time");
     warns(&littles_law("A", None, &CLAIMS), "A: no samples, Little's law was not checked");
     // Samples written twice keep the identity.
-    let twice = Little { in_flight: 4.081, ..found(4.081, 0) };
+    let twice = LittlesLawResult { in_flight: 4.081, ..found(4.081, 0) };
     fails(
         &littles_law("A", Some(&twice), &CLAIMS),
         Gate::LittlesLaw,
         "A: 4.081 operations in flight, where at most 4 can be",
     );
-    passes(&littles_law("A", Some(&Little { in_flight: 4.08, ..twice }), &CLAIMS));
+    passes(&littles_law("A", Some(&LittlesLawResult { in_flight: 4.08, ..twice }), &CLAIMS));
     passes(&littles_law("A", Some(&twice), &Possible::default()));
     let fault = Possible { fault: Some("operation 1 of worker 0"), ..CLAIMS };
     fails(
@@ -86,26 +86,26 @@ fn g2_limits() {
 #[test]
 fn g3_open_loop() {
     let lag = |quantile, own_us, response_us| Some(Lag { quantile, own_us, response_us });
-    let kept = OpenLoop {
+    let kept = OpenLoopRun {
         offered_per_second: 1_000.0,
         achieved_per_second: 990.0,
         dropped: 0,
         busy_fraction: 0.3,
         lag: lag("p99", 2_000.0, 5_000.0),
     };
-    let check = |run: OpenLoop| offered_rate("B", &run);
+    let check = |run: OpenLoopRun| offered_rate("B", &run);
     passes(&check(kept));
-    passes(&check(OpenLoop { lag: lag("p99", 9_000.0, 100_000.0), ..kept }));
-    passes(&check(OpenLoop { lag: None, ..kept }));
-    let slow = OpenLoop { achieved_per_second: 980.0, ..kept };
+    passes(&check(OpenLoopRun { lag: lag("p99", 9_000.0, 100_000.0), ..kept }));
+    passes(&check(OpenLoopRun { lag: None, ..kept }));
+    let slow = OpenLoopRun { achieved_per_second: 980.0, ..kept };
     let why = "B is generator-limited: 980 of 1,000 operations/s achieved";
     let free = format!("{why}, although workers are free");
     fails(&check(slow), Gate::OfferedRate, &free);
-    let busy = check(OpenLoop { busy_fraction: 0.95, ..slow });
+    let busy = check(OpenLoopRun { busy_fraction: 0.95, ..slow });
     fails(&busy, Gate::OfferedRate, &format!("{why}, all its workers are busy"));
-    let dropped = check(OpenLoop { dropped: 1, ..kept });
+    let dropped = check(OpenLoopRun { dropped: 1, ..kept });
     fails(&dropped, Gate::OfferedRate, "B is generator-limited: 1 operations dropped");
-    let late = check(OpenLoop { lag: lag("p90", 2_500.0, 5_000.0), ..kept });
+    let late = check(OpenLoopRun { lag: lag("p90", 2_500.0, 5_000.0), ..kept });
     let why = "B is generator-limited: its own timers are late by 2.50 ms (p90)";
     fails(&late, Gate::OfferedRate, why);
 }
@@ -164,7 +164,7 @@ pub fn little(
     samples: impl IntoIterator<Item = (u64, u64)>,
     stretches: &[Stretch],
     claimed: Option<u64>,
-) -> Option<Little> {
+) -> Option<LittlesLawResult> {
     let mut law = LittlesLaw::over(stretches.to_vec());
     samples.into_iter().for_each(|(start_ns, end_ns)| law.add(start_ns, end_ns));
     law.check(claimed)
@@ -195,18 +195,18 @@ fn littles_law_shows_lost_samples_and_foreign_clocks() {
     let check = |samples: &mut dyn Iterator<Item = (u64, u64)>, claimed| {
         littles_law("A", little(samples, &stretches, claimed).as_ref(), &CLAIMS).outcome
     };
-    assert_eq!(check(&mut samples.iter().copied(), claimed), Outcome::Pass);
+    assert_eq!(check(&mut samples.iter().copied(), claimed), GateOutcome::Pass);
     let mut kept = samples.iter().copied().enumerate().filter(|(i, _)| i % 20 != 0).map(|(_, s)| s);
     assert!(
-        matches!(check(&mut kept, claimed), Outcome::Fail(why) if why.contains("Little's law"))
+        matches!(check(&mut kept, claimed), GateOutcome::Fail(why) if why.contains("Little's law"))
     );
     // A clock 30 ms ahead, or counting from another start.
     let mut ahead = samples.iter().map(|(start, end)| (start + 30_000_000, end + 30_000_000));
-    assert!(matches!(check(&mut ahead, claimed), Outcome::Fail(_)));
+    assert!(matches!(check(&mut ahead, claimed), GateOutcome::Fail(_)));
     let mut other = samples.iter().map(|(start, end)| (start + (1 << 60), end + (1 << 60)));
-    assert!(matches!(check(&mut other, claimed), Outcome::Fail(_)));
+    assert!(matches!(check(&mut other, claimed), GateOutcome::Fail(_)));
     // Ends read from another clock than starts: everything ends before it begins.
     let mut backwards = samples.iter().map(|(start, end)| (*end, *start));
-    assert!(matches!(check(&mut backwards, claimed), Outcome::Fail(_)));
+    assert!(matches!(check(&mut backwards, claimed), GateOutcome::Fail(_)));
     assert!(little(samples, &[], None).is_none());
 }

@@ -9,9 +9,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use stats::histogram::Histogram;
-use stats::little::Stretch;
+use stats::littles_law::Stretch;
 use stats::mann_kendall::mann_kendall;
-use stats::overload::{Depth, Growth, Overload, capacity_per_s};
+use stats::overload::{Growth, Overload, QueueDepth, capacity_per_s};
 use stats::theil_sen::theil_sen;
 
 const NS_PER_S: f64 = 1e9;
@@ -65,10 +65,10 @@ impl Random {
 }
 
 /// The test on a whole run, as the summary of a phase makes it, and the drain in s.
-fn judged(operations: &[Operation], burst: bool) -> (Growth, Depth, f64) {
+fn judged(operations: &[Operation], burst: bool) -> (Growth, QueueDepth, f64) {
     let last = operations.iter().map(|it| it.0).max().unwrap();
     let end = operations.iter().map(|it| it.2).max().unwrap();
-    let mut depth = Depth::new(operations[0].0, last, end);
+    let mut depth = QueueDepth::new(operations[0].0, last, end);
     for it in operations {
         depth.add(it.0, it.2);
     }
@@ -125,7 +125,7 @@ fn theil_sen_agrees_with_reference_values() {
     let xs = [1.0, 2.0, 3.0, 4.0, 10.0, 12.0, 18.0];
     let sen: Vec<_> = xs.into_iter().zip([9.0, 15.0, 19.0, 20.0, 45.0, 55.0, 78.0]).collect();
     assert_slope(&sen, [4.0, 3.714_285_714_285_714_4, 4.375]);
-    // With ties in y, by the same.
+    // The same with ties in y.
     let ties: Vec<_> = (0..10).map(f64::from).zip(DIGITS).collect();
     assert_slope(&ties, [1.0 / 3.0, -0.5, 0.833_333_333_333_333_4]);
     assert_eq!(theil_sen(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None, "no two x differ");

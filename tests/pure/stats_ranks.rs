@@ -55,7 +55,7 @@ fn interval_ranks_are_those_of_r() {
 
 #[test]
 fn normal_ranks_continue_the_exact_ones() {
-    // Exact ranks and levels counted with the reference program (data/rank_cusum_reference.py).
+    // Exact ranks and levels counted with a reference program.
     for (n, alpha, rank, level) in [
         (51, 0.05, 454, 0.951_029_995),
         (51, 0.01, 391, 0.990_193_601),
@@ -88,7 +88,7 @@ fn hodges_lehmann_intervals() {
 
 #[test]
 fn signed_rank_p_values_with_zeros_and_ties() {
-    // Values of the reference program (data/rank_cusum_reference.py).
+    // Values of the same reference program.
     let cases: [(&[f64], f64); 5] = [
         (&[0.0, 0.0], 1.0),
         (&[1.0, -1.0, 2.0, 2.0, 3.0], 0.1875),

@@ -4,7 +4,7 @@
 #![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use crate::world;
-use stats::compare::{Arms, Comparison, Rules, compare};
+use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::looks::LookPlan;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 use stats::verdict::Verdict;

@@ -2,8 +2,8 @@
 #![allow(clippy::float_cmp, clippy::unreadable_literal)]
 
 use crate::stats_verdicts::RUNS;
-use stats::compare::{Arms, Comparison, Rules, compare};
-use stats::disturbed::{Around, Step, only_quiet, step, words};
+use stats::comparison::{Arms, Comparison, Rules, compare};
+use stats::disturbed::{ForeignLoad, RoundStep, only_quiet, step, words};
 use stats::looks::{Deciding, Look, LookPlan, NextStep};
 use stats::noise::noise_floor_percent;
 use stats::ratio::log_ratios;
@@ -123,19 +123,19 @@ fn rounds(marks: &str) -> Vec<bool> {
 #[test]
 fn disturbed_rounds_are_made_again_until_the_machine_is_known_to_be_like_that() {
     let cases = [
-        ("", Step::Make),
-        (".....", Step::Make),
-        ("......", Step::Look),
-        ("..x...", Step::Make),
-        ("..x....", Step::Look),
+        ("", RoundStep::Make),
+        (".....", RoundStep::Make),
+        ("......", RoundStep::Look),
+        ("..x...", RoundStep::Make),
+        ("..x....", RoundStep::Look),
         // Half of them is not more than half; two thirds are.
-        ("xxx...", Step::Make),
-        ("xxxx..", Step::Look),
+        ("xxx...", RoundStep::Make),
+        ("xxxx..", RoundStep::Look),
         // The planned rounds are made in any case.
-        ("xxxx.", Step::Make),
+        ("xxxx.", RoundStep::Make),
         // At most the planned number again.
-        ("x.x.x.x.x.", Step::Make),
-        ("x.x.x.x.x.x.", Step::Look),
+        ("x.x.x.x.x.", RoundStep::Make),
+        ("x.x.x.x.x.x.", RoundStep::Look),
     ];
     for (marks, expected) in cases {
         assert_eq!(step(&rounds(marks), 6), expected, "{marks}");
@@ -147,7 +147,7 @@ fn disturbed_rounds_are_made_again_until_the_machine_is_known_to_be_like_that() 
     for (marks, quiet) in kept {
         assert_eq!(only_quiet(&rounds(marks), six), quiet, "{marks}");
     }
-    // Of an interrupted experiment it is 80 % of its rounds.
+    // An interrupted experiment needs 80 % of its rounds.
     let ten = LookPlan::standard().first();
     assert!(only_quiet(&rounds("....x"), ten) && !only_quiet(&rounds("...xx"), ten));
     // Five quiet ones of twelve give no interval, all twelve give one.
@@ -162,35 +162,33 @@ fn looks_count_undisturbed_rounds() {
         (look.rounds, step)
     };
     let ten = ".".repeat(10);
-    assert_eq!(at(""), (10, Step::Make));
-    assert_eq!(at(&ten), (10, Step::Look));
-    assert_eq!(at(".........x"), (10, Step::Make));
-    assert_eq!(at(".........x."), (10, Step::Look));
+    assert_eq!(at(""), (10, RoundStep::Make));
+    assert_eq!(at(&ten), (10, RoundStep::Look));
+    assert_eq!(at(".........x"), (10, RoundStep::Make));
+    assert_eq!(at(".........x."), (10, RoundStep::Look));
     // Beyond a look its error is spent: an interrupted experiment is judged with the next one's.
-    assert_eq!(at(&format!("{ten}.")), (20, Step::Make));
-    assert_eq!(at(&".".repeat(20)), (20, Step::Look));
-    assert_eq!(at(&".".repeat(40)), (40, Step::Look));
-    assert_eq!(at(&".".repeat(41)), (40, Step::Look));
+    assert_eq!(at(&format!("{ten}.")), (20, RoundStep::Make));
+    assert_eq!(at(&".".repeat(20)), (20, RoundStep::Look));
+    assert_eq!(at(&".".repeat(40)), (40, RoundStep::Look));
+    assert_eq!(at(&".".repeat(41)), (40, RoundStep::Look));
     // A machine that is never quiet is looked at after the planned rounds.
-    assert_eq!(at(&"x".repeat(10)), (10, Step::Look));
-    assert_eq!(at(&"x".repeat(11)), (20, Step::Make));
-    assert_eq!(at(&"x".repeat(20)), (20, Step::Look));
+    assert_eq!(at(&"x".repeat(10)), (10, RoundStep::Look));
+    assert_eq!(at(&"x".repeat(11)), (20, RoundStep::Make));
+    assert_eq!(at(&"x".repeat(20)), (20, RoundStep::Look));
 }
 
 #[test]
 fn a_disturbance_is_named() {
-    let around = |steal_fraction, foreign_fraction, processes: &[(&'static str, f64)]| Around {
-        steal_fraction,
-        foreign_fraction,
-        processes: processes.to_vec(),
+    let around = |steal_fraction, foreign_fraction, processes: &[(&'static str, f64)]| {
+        ForeignLoad { steal_fraction, foreign_fraction, processes: processes.to_vec() }
     };
     let quiet = around(0.02, 0.03, &[]);
     let restless = around(0.0, 0.10, &[("cron", 0.1)]);
     let busy = around(0.0, 0.49, &[("chrome", 0.1), ("rustc", 0.3), ("a", 0.01), ("b", 0.02)]);
     let stolen = around(0.2, 0.0, &[]);
     let each = [&quiet, &restless, &busy, &stolen];
-    assert_eq!(each.map(Around::is_disturbed), [false, false, true, true]);
-    assert_eq!(each.map(Around::is_restless), [false, true, false, false]);
+    assert_eq!(each.map(ForeignLoad::is_disturbed), [false, false, true, true]);
+    assert_eq!(each.map(ForeignLoad::is_restless), [false, true, false, false]);
     assert_eq!(words(std::slice::from_ref(&busy)), "other processes used 49 %: rustc, chrome, b");
     assert_eq!(words(std::slice::from_ref(&stolen)), "the hypervisor took 20 %");
     assert_eq!(

@@ -22,7 +22,7 @@ fn points(case: &Value) -> Vec<(f64, f64)> {
     numbers("N").into_iter().zip(numbers("X")).collect()
 }
 
-/// As close as the digits of the expected value.
+/// Compares as closely as the digits of the expected value allow.
 #[track_caller]
 fn close(found: f64, expected: f64, relative: f64) {
     assert!((found - expected).abs() <= relative * expected.abs(), "{found}, not {expected}");

@@ -1,8 +1,8 @@
 //! Every verdict template, quick ones too. The numbers in the sentences were computed with the
-//! reference program (`rank_cusum_reference.py`, `hl_ci`).
+//! reference program.
 #![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
-use stats::compare::{Arms, Comparison, Rules, compare, rounds_for_an_interval};
+use stats::comparison::{Arms, Comparison, Rules, compare, rounds_for_an_interval};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 use stats::verdict::Verdict;
 use stats::wording::BANNED;
@@ -244,7 +244,7 @@ fn outliers_are_kept_and_named() {
     assert!(many.warnings.contains(&"B has outliers: 4 of 20 runs (kept)".to_owned()));
 }
 
-/// The name of one arm may begin that of the other, or stand in a reason.
+/// The name of one arm may begin that of the other, or be part of a reason.
 #[test]
 fn conditions_stand_behind_the_arm_and_change_no_other_name() {
     let (name_a, name_b) = ("python@4.20.0/readPreference=nearest", "python@4.20.0");

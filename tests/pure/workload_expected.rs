@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use workload::{
-    self, Answered, Expectation, Expected, Request, Workers, Workload, WorkloadError,
+    self, Answered, Expectation, Expected, ScheduleRequest, Workers, Workload, WorkloadError,
     document_for_key, schedule,
 };
 
@@ -14,7 +14,7 @@ fn build(text: &str, path: &Path) -> Result<Workload, WorkloadError> {
     workload::build(&loaded, 7)
 }
 
-/// Of the first operations of the one worker, all answered rightly.
+/// Totals of the first operations of the single worker, all answered correctly.
 fn totals(phase: &str, count: u64) -> Expected {
     totals_after("", phase, count)
 }
@@ -35,7 +35,7 @@ phases:
     let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
     let phase = made.plan.phases.len() - 1;
     let workers = Workers::all(made.plan.phases[phase].workers);
-    let request = Request { phase, workers, round: 0, seconds: 1.0 };
+    let request = ScheduleRequest { phase, workers, round: 0, seconds: 1.0 };
     let scheduled = schedule(&made.plan, &request).schedule;
     let Some(mut expectation) = Expectation::new(&made.plan, phase) else {
         return Expected { documents: None, sum: None };

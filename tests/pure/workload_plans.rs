@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use workload::plan::Limit;
-use workload::{self, BUILTINS, Request, Schedule, Scheduled, Workers, Workload, schedule, split};
+use workload::{
+    self, BUILTINS, Schedule, ScheduleRequest, Scheduled, Workers, Workload, schedule, split,
+};
 
 fn open(name: &str) -> Workload {
     workload::open(name, &BTreeMap::new(), 7).unwrap_or_else(|error| panic!("{error}"))
@@ -26,7 +28,7 @@ fn crud_comes_down_to_files() {
     }
     for phase in 0..crud.plan.phases.len() {
         let workers = Workers::all(crud.plan.phases[phase].workers);
-        let request = Request { phase, workers, round: 1, seconds: 3.0 };
+        let request = ScheduleRequest { phase, workers, round: 1, seconds: 3.0 };
         let scheduled = schedule(&crud.plan, &request);
         let path = folder.path().join("schedule");
         scheduled.schedule.write(&path).unwrap();
@@ -43,7 +45,7 @@ fn every_builtin_plans_and_says_why() {
         assert_eq!(workload.plan.workload, builtin.name);
         for phase in 0..workload.plan.phases.len() {
             let workers = Workers::all(workload.plan.phases[phase].workers);
-            let request = Request { phase, workers, round: 0, seconds: 0.5 };
+            let request = ScheduleRequest { phase, workers, round: 0, seconds: 0.5 };
             let scheduled = schedule(&workload.plan, &request);
             assert!(!scheduled.schedule.records.is_empty());
         }
@@ -92,7 +94,7 @@ phases: [{{workers: 2, {phase}}}]"
         for plan in (1..=5).map(|processes| plan.with_processes(Some(processes))) {
             let (mut operations, mut inserted) = (0, 0);
             for workers in split(&plan.phases[0], None, None).unwrap() {
-                let request = Request { phase: 0, workers, round: 0, seconds: 1.0 };
+                let request = ScheduleRequest { phase: 0, workers, round: 0, seconds: 1.0 };
                 let Scheduled { schedule: made, limits, .. } = schedule(&plan, &request);
                 for (slice, limit) in (0..).zip(limits.unwrap()) {
                     let records = (0..limit).map(|index| made.record(slice, index).unwrap().0);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use workload::{
-    self, Answered, Expectation, Population, Record, Request, Schedule, Scheduled, Steps, Workers,
-    Workload, schedule, split,
+    self, Answered, Expectation, Population, Record, Schedule, ScheduleRequest, Scheduled, Steps,
+    Workers, Workload, schedule, split,
 };
 
 const COLLECTIONS: &str = "why: test
@@ -41,7 +41,7 @@ fn of(workload: &Workload, process: u32) -> Scheduled {
 fn in_round(workload: &Workload, process: u32, round: u64) -> Scheduled {
     let phase = workload.plan.phases.len() - 1;
     let workers = split(&workload.plan.phases[phase], None, None).unwrap()[process as usize];
-    schedule(&workload.plan, &Request { phase, workers, round, seconds: 1.0 })
+    schedule(&workload.plan, &ScheduleRequest { phase, workers, round, seconds: 1.0 })
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn workers_are_split_over_processes() {
     assert_eq!(refused, why);
     // The workers of a split phase do together what those of one process do.
     let whole = workload("  - {operation: insert_one, collection: items, workers: 4}\n");
-    let request = |workers| Request { phase: 0, workers, round: 0, seconds: 1.0 };
+    let request = |workers| ScheduleRequest { phase: 0, workers, round: 0, seconds: 1.0 };
     let one = schedule(&whole.plan, &request(Workers::all(4))).schedule;
     let parts = split(&whole.plan.phases[0], None, Some(1)).unwrap();
     let parts = parts.into_iter().map(|workers| schedule(&whole.plan, &request(workers)).schedule);

@@ -119,7 +119,7 @@ fn refused(host: &Host, version: &str) -> Error {
 #[test]
 fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
     let home = tempfile::TempDir::new().expect("a folder");
-    // As uv, which starts pip; and pip is in the middle of the file.
+    // The installer behaves like uv, which starts pip; and pip is in the middle of the file.
     let script = "for last; do :; done; echo half >\"$last/half\"\n\
                   setsid sleep 604 <&- >&- 2>&- &\nwait";
     let host = host_with_python(home.path(), script);

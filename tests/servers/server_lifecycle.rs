@@ -9,7 +9,7 @@ fn kill(pid: u32) {
     signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it lives");
 }
 
-/// Of mongod: its guard.
+/// Parent of mongod: its guard.
 fn parent(pid: u32) -> u32 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("a parent");
@@ -28,7 +28,7 @@ async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
     kill(parent(server.pid().expect("ours")));
     let error = server.died().await;
     assert_eq!(error.exit as u8, 4);
-    // As if mongodyno had been killed at the same time: nobody tidies up.
+    // The same as if mongodyno had been killed at that time: no one tidies up.
     std::mem::forget(server);
     assert_eq!(names_in(&host.home.join("data")).len(), 1);
 

@@ -47,7 +47,7 @@ async fn a_replica_set_has_a_primary_and_takes_majority() {
     assert_nothing_left(&host);
 }
 
-/// A program in the place of mongos, beside a real mongod: it tells its version and its arguments.
+/// A program in the place of mongos, beside a real mongod: it prints its version and its arguments.
 fn with_mongos(host: &Host, version: &str) -> String {
     let mongod = Program::embedded(host, Some("6.0.5"), QUIET).expect("installs").path;
     let bin = host.home.join("bin");

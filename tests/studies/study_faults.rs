@@ -81,7 +81,7 @@ fn held_up(test: &str, more: &[&str]) -> Option<(Vec<Run>, String, usize)> {
     let lab = study_lab(test, &["go"])?;
     let mut child = lab.start(words(&["go"], SOME, &[&["--rounds", "1"], more].concat()));
     let broker = Broker::of(&lab);
-    // `count` cannot tell in a small collection: the file exists before the turn.
+    // `count` does not show it in a small collection: the file exists before the turn.
     broker.wait_for_burst(&lab, 1);
     let consumer = lab.record()["consumer"]["adapter"].as_str().expect("a consumer").to_owned();
     let consumer = process(&lab, &consumer);
@@ -185,7 +185,7 @@ fn a_driver_that_the_server_refuses_fails_with_the_server_that_would_work() {
     assert_eq!(runs.len(), 4);
     let shown = flat(&stdout(&output));
     assert_eq!(shown.matches("node@1.4.3 is lost in rounds 1, 2: ").count(), 1, "{shown}");
-    // Alone there is nothing to show, which is an answer with an exit code of its own.
+    // Alone there is nothing to show, which is an answer with a separate exit code.
     std::fs::remove_dir_all(lab.path("out")).expect("it is there");
     let output = lab.run(words(&[old], 200, &more));
     assert_eq!(code(&output), 6, "{}", said(&output));

@@ -15,7 +15,7 @@ const AGAIN: [&str; 4] = ["resume", "out", "--workload", "mine.yaml"];
 /// Baseline, its twin, and the other one.
 const ARMS: usize = 3;
 
-/// A lab with a workload of its own, which a test may change.
+/// A lab with a workload that a test may change.
 fn lab() -> Lab {
     let lab = Lab::even_and_slow();
     fs::copy(noop(), lab.path("mine.yaml")).expect("a workload");

@@ -73,7 +73,7 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
     let text = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
     assert!(text.contains("How much is the default write concern"), "{text}");
     assert!(text.contains(" of 160 reads missed."), "{text}");
-    // A part that compares is an experiment of its own; another goes on with its study alone.
+    // A part that compares is a separate experiment; another goes on with its study alone.
     let output = lab.run(["report", "out/versions"]);
     assert_eq!(code(&output), 0, "{}", said(&output));
     let output = lab.run(["resume", "out/reverse"]);

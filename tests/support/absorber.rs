@@ -1,4 +1,4 @@
-//! An absorber in a process of its own, and messages as drivers of all ages write them.
+//! An absorber in a separate process, and messages as drivers of all ages write them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -63,7 +63,7 @@ impl Absorber {
         self.stderr.lock().expect("no panic").clone()
     }
 
-    /// Waits until its log tells of this number of dropped connections.
+    /// Waits until its log names this number of dropped connections.
     pub fn wait_for_dropped(&self, count: usize) {
         let logged = comes_true(|| self.stderr().matches(" dropped: ").count() >= count);
         assert!(logged, "{count} dropped connections were to be logged:\n{}", self.stderr());

@@ -1,4 +1,4 @@
-//! Shared by the black-box tests: a folder of their own, fake adapters, the binary in it, and the
+//! Shared by the black-box tests: a separate folder, fake adapters, the binary in it, and the
 //! search for leftover processes.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unused_self, reason = "a lab is asked for its words like for all else")]
@@ -45,13 +45,13 @@ fn fake_adapter() {
 /// A folder in which the binary works, with adapters of its own.
 pub struct Lab {
     folder: TempDir,
-    /// Set for every child, to tell processes of this test from others.
+    /// Set for every child, to separate processes of this test from others.
     mark: String,
     home: Option<PathBuf>,
 }
 
 impl Lab {
-    /// A lab with a cache of its own: nothing but fakes is installed there.
+    /// A lab with a separate cache: nothing but fakes is installed there.
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let parent = crate::support::scratch("labs");
@@ -68,7 +68,7 @@ impl Lab {
         Self { home: None, ..Self::new() }
     }
 
-    /// A lab of its own with `even` and `slow`, eight percent apart.
+    /// A separate lab with `even` and `slow`, eight percent apart.
     pub fn even_and_slow() -> Self {
         let lab = Self::new();
         lab.fake("even", &[QUICK, "op_ns=100000"]);
@@ -216,7 +216,7 @@ impl Lab {
 
     /// Runs these words on a disk that has only so much room left after `runs` of them. `then` are
     /// shell commands that read the rest of `out`; `$0` is the binary and `$disk`, `small`, that
-    /// disk. None where this machine has no disk of its own for a test.
+    /// disk. None where this machine has no separate disk for a test.
     pub fn on_a_full_disk(
         &self,
         test: &str,
@@ -452,7 +452,7 @@ pub fn places(runs: &[Value]) -> Vec<Vec<String>> {
 }
 
 /// The messages to [`Lab::paced`] adapters (`trace=` the lab's file `trace`), in order of time. Pid
-/// and place among the greetings identify a process; the records tell the arm at that place.
+/// and place among the greetings identify a process; the records name the arm at that place.
 pub fn steps(lab: &Lab) -> Vec<Step> {
     let started = fs::read_to_string(lab.path("started")).expect("started processes");
     let started: Vec<(u64, &str)> = started

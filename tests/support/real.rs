@@ -54,7 +54,7 @@ pub fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "inserts.yaml", "--out", "out", "-d", "python"], more].concat()
 }
 
-/// Calls `act` with a client of a server, in a runtime of its own.
+/// Calls `act` with a client of a server, in a separate runtime.
 pub fn with_client<T>(uri: &str, act: impl AsyncFnOnce(Client) -> mongodb::error::Result<T>) -> T {
     block_on(async {
         let client = Client::with_uri_str(uri).await.expect("a client");

@@ -16,10 +16,10 @@ const CURSOR: &str = "CURSOR";
 /// The only ObjectId of the corpus: others are made by servers.
 const OBJECT_ID: &str = "0123456789abcdef01234567";
 
-/// One line of the corpus: a message, within a scenario that has a database of its own.
+/// One line of the corpus: a message, within a scenario that has a separate database.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Its place, for messages: `writes.jsonl:12`.
+    /// Place of the line, for messages: `writes.jsonl:12`.
     pub place: String,
     pub text: String,
     pub scenario: String,

@@ -1,4 +1,4 @@
-//! Shared by the server tests: a host of their own, wheels downloaded once.
+//! Shared by the server tests: a separate host, wheels downloaded once.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use crate::support::{scratch, wait_until};
 
 pub const QUIET: InstallProgress = InstallProgress { quiet: true };
 
-/// A cache of its own with the wheels that all tests share.
+/// A separate cache with the wheels that all tests share.
 pub fn fresh_host() -> (TempDir, Host) {
     let home = TempDir::new().expect("a temporary folder");
     let host = Host { home: home.path().to_path_buf(), ..Host::detect().expect("a host") };

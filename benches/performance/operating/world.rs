@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
-use stats::compare::Comparison;
-use stats::disturbed::{Step, only_quiet};
+use stats::comparison::Comparison;
+use stats::disturbed::{RoundStep, only_quiet};
 use stats::judge::{Entrant, Measure, Terms, judge};
 use stats::looks::{Deciding, LookPlan, NextStep};
 use stats::threshold::{Interleave, Quantity};
@@ -67,7 +67,7 @@ pub fn experiment(world: &World, looks: &LookPlan, noise: &mut Noise) -> (Compar
     let mut rounds = Rounds::default();
     loop {
         let (look, step) = looks.standing(&rounds.disturbed);
-        if step == Step::Look {
+        if step == RoundStep::Look {
             let quiet = only_quiet(&rounds.disturbed, look.rounds, look.alpha);
             let found = rounds.judged(quiet, look.alpha, looks.quick);
             let made = rounds.disturbed.len();

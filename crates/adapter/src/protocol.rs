@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use workload::plan::{self, Kind, Stamp};
+use workload::plan::{self, OperationKind, Stamp};
 use workload::stamp::Input;
 
 /// The version of the contract that the core speaks.
@@ -169,7 +169,7 @@ impl From<plan::Pacing> for AdapterPacing {
 #[schemars(rename = "Operation")]
 pub struct AdapterOperation {
     pub name: String,
-    pub kind: Kind,
+    pub kind: OperationKind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,7 +222,7 @@ pub struct Reference {
 
 impl AdapterOperation {
     /// An operation that is given nothing.
-    pub fn new(name: &str, kind: Kind) -> Self {
+    pub fn new(name: &str, kind: OperationKind) -> Self {
         Self {
             name: name.to_owned(),
             kind,

@@ -23,12 +23,12 @@ use record::records::PhaseRun;
 use record::samples::Sample;
 use server::connection_string::with_options;
 use stats::gates::Gate;
-use workload::{Workload, build};
 use workload::operations::inserts;
 use workload::parse;
-use workload::plan::{Count, Kind, Limit, Pacing, Phase, Plan};
+use workload::plan::{Count, Limit, OperationKind, Pacing, Phase, Plan};
 use workload::pool::inserted_document;
 use workload::population::Population;
+use workload::{Workload, build};
 
 const OPERATIONS: &str = include_str!("../../../workloads/check/operations.yaml");
 const FAILURES: &str = include_str!("../../../workloads/check/failures.yaml");
@@ -186,7 +186,7 @@ impl<'a> CheckSession<'a> {
             let documents = self.inputs.documents(&self.workload.plan, at);
             self.admin.load(&collection, documents).await.map_err(text)?;
         }
-        let counts = phase.operations[0].kind == Kind::Count;
+        let counts = phase.operations[0].kind == OperationKind::Count;
         let profiled =
             self.bench.exclusive && (counts || phase.operations[0].write_concern.is_some());
         if profiled {

@@ -16,8 +16,8 @@ use diagnosis::Evidence;
 use objectives::Gate;
 use record::folder::Folder;
 use record::records::{Blocks, Ended, Experiment, Gap, GateUnclear, SCHEMA_VERSION};
-use stats::compare::Comparison;
-use stats::looks::Standing;
+use stats::comparison::Comparison;
+use stats::looks::RoundsProgress;
 
 /// The analysis, and the comparisons that decide whether more rounds are needed.
 pub struct Outcome {
@@ -139,6 +139,6 @@ pub fn also(
     Ok(changed::also(experiment, &rounds, (phase, metric), [a, b]))
 }
 
-pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {
+pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<RoundsProgress> {
     Ok(Rounds::new(experiment, &folder.runs()?).standing())
 }

@@ -17,9 +17,8 @@ use base::strings::hex;
 use server::connection_string::own_options;
 use server::mongos_commands::{ChunkRange, Mongos, ShardDistribution};
 use workload::MARKER;
-use workload::plan::{Collection, Shard, Stamp};
+use workload::plan::{Collection, Shard, ShardBy, Stamp};
 use workload::shard::ranges;
-use workload::sharding::By;
 
 /// Bytes of one insert_many while loading: below the server's message limit of 48 MB.
 const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
@@ -446,7 +445,7 @@ fn index_document(index: &workload::plan::Index) -> Document {
 }
 
 fn split(shard: &Shard, stamps: &[Stamp]) -> Result<ShardDistribution> {
-    if shard.by == By::Hashed {
+    if shard.by == ShardBy::Hashed {
         return Ok(ShardDistribution::Hashed(shard.chunks));
     }
     let ranges = ranges(shard, stamps).ok_or_else(|| {

@@ -20,7 +20,7 @@ use base::process_id::ProcessId;
 use record::records::Death;
 use server::connection_string::{parts, selection_timeout, without_option};
 use server::{keep_secret, would_work};
-use workload::clients::Clients;
+use workload::plan::ClientSharing;
 use workload::plan::Plan;
 
 use crate::admin::Counters;
@@ -100,7 +100,7 @@ impl Target<'_> {
         let clients = self.plan.map(|plan| plan.clients).unwrap_or_default();
         let count = part.map_or(1, |part| clients.count(part.workers()));
         // Hosts are dealt in turn whoever shares a client: that spreads what every worker writes.
-        let in_turn = clients == Clients::Operation || !self.others.is_empty();
+        let in_turn = clients == ClientSharing::Operation || !self.others.is_empty();
         let deal = if in_turn { Deal::Operation } else { Deal::Worker };
         let hosts = std::iter::once(uri).chain(self.others.iter().map(String::as_str));
         let hosts: Vec<ClientTarget> = hosts.map(|uri| client_target(uri, kind)).collect();

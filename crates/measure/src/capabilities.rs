@@ -1,7 +1,7 @@
 //! Which phases an arm takes part in: by what its adapter declares, never by lists of adapters.
 
 use adapter::protocol::{AdapterPacing, Hello};
-use workload::plan::{Kind, Operation, Phase, Plan};
+use workload::plan::{OperationKind, Operation, Phase, Plan};
 use workload::schedule::split;
 
 /// An arm's part in an experiment.
@@ -86,7 +86,7 @@ fn extras(made: &Operation) -> impl Iterator<Item = &'static str> {
         (made.read_concern.is_some(), "read_concern"),
         (made.read_preference.is_some(), "read_preference"),
     ];
-    let is_command = made.kind == Kind::Command;
+    let is_command = made.kind == OperationKind::Command;
     let on_command = is_command && concerns.iter().any(|(given, _)| *given);
     let others = [
         (on_command, "command_concerns"),
@@ -132,7 +132,7 @@ mod tests {
             change(&mut phase.operations[0]);
             missing(&able, &phase, 1)
         };
-        assert_eq!(with(|it| it.kind = Kind::Count).as_deref(), Some("operation count"));
+        assert_eq!(with(|it| it.kind = OperationKind::Count).as_deref(), Some("operation count"));
         assert_eq!(with(|it| it.write_concern = Some(json!({"w": 1}))), None);
         let unanswered = with(|it| it.write_concern = Some(json!({"w": 0})));
         assert_eq!(unanswered.as_deref(), Some("unacknowledged"));

@@ -12,7 +12,7 @@ use record::records::{ClientMemory, PhaseInterleave};
 use record::samples::SAMPLE_BUDGET_BYTES;
 use stats::threshold::Interleave;
 use workload::operations::{inserted, inserts};
-use workload::places::Part;
+use workload::places::PlanPart;
 use workload::plan::{Collection, Count, Operation, Phase, Plan};
 use workload::{Workload, WorkloadError};
 
@@ -42,7 +42,7 @@ pub fn check_client(
                     format::bytes(memory_bytes)
                 );
                 let hint = "a smaller `batch:`, fewer workers, `lazy: true`, or more memory";
-                return Err(workload.places.error(Part::Phase(&phase.name), message, hint));
+                return Err(workload.places.error(PlanPart::Phase(&phase.name), message, hint));
             }
         }
     }
@@ -85,8 +85,8 @@ pub fn check_disk(
         format::bytes(free_bytes)
     );
     let part = match most.phase {
-        Some(phase) => Part::Phase(phase),
-        None => Part::Collection(&collection.name),
+        Some(phase) => PlanPart::Phase(phase),
+        None => PlanPart::Collection(&collection.name),
     };
     let hint = "fewer or smaller documents, fewer arms, or --uri of a server that has the room";
     Err(workload.places.error(part, message, hint))

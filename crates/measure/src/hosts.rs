@@ -7,7 +7,7 @@ use base::error::{Error, Result};
 use bson::RawDocumentBuf;
 use server::ServerHandle;
 use workload::Workload;
-use workload::places::Part;
+use workload::places::PlanPart;
 use workload::plan::Collection;
 
 /// What is done is done on all of them; what is read is their sum.
@@ -137,14 +137,14 @@ pub fn fits(server: &ServerHandle, workload: &Workload, through: bool) -> Result
         let message =
             format!("`{}` is sharded, and this server is not: {topology}", collection.name);
         let hint = "use `--server mongod:shards=2`, or name a mongos with --uri";
-        return Err(workload.places.error(Part::Shard(&collection.name), message, hint).into());
+        return Err(workload.places.error(PlanPart::Shard(&collection.name), message, hint).into());
     }
     let stream = plan.phases.iter().find(|phase| phase.change_stream);
     let has_oplog = ["replica set", "sharded"].iter().any(|it| topology.starts_with(it));
     if let Some(phase) = stream.filter(|_| !has_oplog) {
         let message = format!("a change stream takes a replica set, this server is: {topology}");
         let hint = "use `--server embedded:replset=1`, or leave the phase out with --phase";
-        return Err(workload.places.error(Part::Phase(&phase.name), message, hint).into());
+        return Err(workload.places.error(PlanPart::Phase(&phase.name), message, hint).into());
     }
     if server.uris().len() == 1 {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::turn::ERRORS_CONSECUTIVE_MAX;
 use adapter::protocol::{AdapterOperation, AdapterPacing, WorkerPrepare, operation};
 use base::error::{Error, Result};
 use record::folder::Folder;
-use workload::plan::{Collection, Kind, Phase, Plan, Template};
+use workload::plan::{Collection, OperationKind, Phase, Plan, Template};
 use workload::pool::{Pool, document_for_key};
 use workload::schedule::{self, Record, Schedule, Workers};
 use workload::stamp::encode;
@@ -117,7 +117,8 @@ impl InputFiles {
                 let (_, first, count, of) = place;
                 let workers = Workers { first, count, of };
                 let seconds = self.measured_s;
-                let request = schedule::Request { phase: number, workers, round: 0, seconds };
+                let request =
+                    schedule::ScheduleRequest { phase: number, workers, round: 0, seconds };
                 let made = schedule::schedule(plan, &request);
                 let path = schedule_path(&self.folder, place);
                 let written = made.schedule.write(&path);
@@ -296,6 +297,6 @@ pub fn noop_prepare(samples: &Path, schedule: &Path) -> WorkerPrepare {
         lap_step: 0,
         item_step: 0,
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![AdapterOperation::new("noop", Kind::Noop)],
+        operations: vec![AdapterOperation::new("noop", OperationKind::Noop)],
     }
 }

@@ -13,7 +13,7 @@ use crate::{arrange, broker, settings};
 use adapter::patience::Patience;
 use base::error::Result;
 use stats::descriptive::median;
-use stats::laps::{BATCH_LAPS, largest_error};
+use stats::lap_precision::{BATCH_LAPS, largest_error};
 use stats::threshold::Interleave;
 use workload::plan::{Limit, Phase};
 

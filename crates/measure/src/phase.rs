@@ -321,8 +321,8 @@ mod tests {
 
     use bson::{Document, doc};
     use record::folder::Folder;
-    use workload::{Workload, build};
     use workload::parse;
+    use workload::{Workload, build};
 
     use super::*;
 

@@ -6,8 +6,8 @@ use crate::collect::Given;
 use crate::measured::Measured;
 use crate::phase::first_collection;
 use record::records::Receipt;
-use workload::operations::{Counted, about, inserted_by_command, inserts};
-use workload::plan::{Kind, Operation, Phase};
+use workload::operations::{ServerCount, about, inserted_by_command, inserts};
+use workload::plan::{Operation, OperationKind, Phase};
 
 /// The receipt of one phase of one run; `done` counts the successful operations, by operation, and
 /// `given` what their records did.
@@ -63,15 +63,15 @@ fn opcounters(
     let inserted = given.map_or(done * inserts(operation), |it| it.inserted);
     let Given { updated, deleted, .. } = given.unwrap_or_default();
     Some(match about(operation.kind).counted {
-        Counted::Not => vec![("opcounters.insert", 0)],
-        Counted::By(counter) if about(operation.kind).inserts => vec![(counter, inserted)],
-        Counted::By(counter) => vec![(counter, done)],
-        Counted::ByParts => vec![
+        ServerCount::Not => vec![("opcounters.insert", 0)],
+        ServerCount::By(counter) if about(operation.kind).inserts => vec![(counter, inserted)],
+        ServerCount::By(counter) => vec![(counter, done)],
+        ServerCount::ByParts => vec![
             ("opcounters.insert", inserted),
             ("opcounters.update", updated),
             ("opcounters.delete", deleted),
         ],
-        Counted::AsCommand => return None,
+        ServerCount::AsCommand => return None,
     })
 }
 
@@ -95,7 +95,10 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<Given>]) -> Opti
         // One collection is counted.
         let elsewhere = operation.collections().next() != first_collection(phase);
         let writes = (about(operation.kind).writes)(operation);
-        if operation.upsert == Some(true) || operation.kind == Kind::Drop || (writes && elsewhere) {
+        if operation.upsert == Some(true)
+            || operation.kind == OperationKind::Drop
+            || (writes && elsewhere)
+        {
             return None;
         }
         if operation.mentions_to_write() {

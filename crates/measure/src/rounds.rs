@@ -23,8 +23,8 @@ use record::records::{Experiment, LostPhase, PhaseRun, Run};
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::listeners;
 use stats::descriptive::median;
-use stats::disturbed::Step;
-use stats::looks::{Look, NextStep, Standing};
+use stats::disturbed::RoundStep;
+use stats::looks::{Look, NextStep, RoundsProgress};
 use stats::threshold::Interleave;
 use tap::recording;
 
@@ -39,12 +39,12 @@ impl Runner {
         self.load_shared().await?;
         self.look_at_machine().await?;
         loop {
-            let Standing { round, look, step, disturbed, disturbance } =
+            let RoundsProgress { round, look, step, disturbed, disturbance } =
                 (self.judge.standing)(&self.folder, &self.experiment)?;
             if round > self.finished && disturbed.last() == Some(&round) {
                 let what = disturbance.unwrap_or_default();
                 self.progress.note(&format!("round {round} was disturbed ({what})"));
-                if step == Step::Make {
+                if step == RoundStep::Make {
                     let more = (disturbed.len() as u32).min(look.rounds);
                     self.progress.extend(round.max(look.rounds + more));
                 }
@@ -54,7 +54,7 @@ impl Runner {
                 token.pass().await;
                 self.progress.resume();
             }
-            if step == Step::Look && self.look(round, look)? == NextStep::Stop {
+            if step == RoundStep::Look && self.look(round, look)? == NextStep::Stop {
                 return Ok(());
             }
             self.stop.check()?;

@@ -25,7 +25,7 @@ use record::machine::Reading;
 use record::records::{Arm, Experiment, Limits, MachineNoise, Run};
 use server::ListenAddress;
 use server::connection_string::with_arm_options;
-use stats::looks::{Deciding, Standing};
+use stats::looks::{Deciding, RoundsProgress};
 use workload::plan::Plan;
 
 /// An arm lost in so many rounds in a row is started no more: each loss may cost a minute of
@@ -76,7 +76,7 @@ pub struct Runner {
 /// alone.
 #[derive(Clone, Copy)]
 pub struct Judge {
-    pub standing: fn(&Folder, &Experiment) -> Result<Standing>,
+    pub standing: fn(&Folder, &Experiment) -> Result<RoundsProgress>,
     /// What decides whether more rounds are needed.
     pub deciding: fn(&Folder, &Experiment) -> Result<Deciding>,
 }

@@ -10,8 +10,8 @@ use crate::receipt;
 use crate::turn::Turn;
 use base::error::Result;
 use record::folder::Folder;
-use record::records::{Answers, ErrorCount, Gate, Little, OpenLoop, PhaseRun, Quantiles, Tap};
-use stats::gates::{self, Checked, Outcome};
+use record::records::{Answers, ErrorCount, Gate, Little, OpenLoopRun, PhaseRun, Quantiles, Tap};
+use stats::gates::{self, GateOutcome, GateResult};
 use tap::recording;
 use tap::tap_summary::CallSpan;
 use workload::expected::{self, Expected};
@@ -58,7 +58,7 @@ pub async fn summarise(
         Some(extent) => extent.queue(&source.files, &measured.claimed).await?,
         None => None,
     };
-    let open_loop = |it: Lateness| -> Result<OpenLoop> {
+    let open_loop = |it: Lateness| -> Result<OpenLoopRun> {
         let scheduled = it.scheduled(source.inputs, source.plan, source.number, &measured.turns)?;
         Ok(it.open_loop(done.iter().sum(), scheduled, measured_s))
     };
@@ -203,7 +203,7 @@ fn document_bytes(
 fn run_gates(
     arm: &str,
     run: &PhaseRun,
-    little: Option<&stats::little::Little>,
+    little: Option<&stats::littles_law::LittlesLawResult>,
     claims: &gates::Possible<'_>,
     operations: u64,
 ) -> Vec<Gate> {
@@ -217,7 +217,7 @@ fn run_gates(
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {
         checked.push(gates::offered_rate(
             arm,
-            &gates::OpenLoop {
+            &gates::OpenLoopRun {
                 offered_per_second: open.offered_per_s,
                 achieved_per_second: open.offered_per_s * open.achieved_fraction,
                 dropped: 0,
@@ -230,7 +230,7 @@ fn run_gates(
 }
 
 /// Own lateness and response time at the highest quantile that both have samples for.
-fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
+fn lag(open: &OpenLoopRun, response: Option<&Quantiles>) -> Option<gates::Lag> {
     let (own, response) = (open.own_lag?, response?);
     [
         ("p99", own.p99_us, response.p99_us),
@@ -244,11 +244,11 @@ fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
 }
 
 /// The record of a gate that does not pass.
-fn record(checked: &Checked) -> Option<Gate> {
+fn record(checked: &GateResult) -> Option<Gate> {
     let (fails, reason) = match &checked.outcome {
-        Outcome::Pass => return None,
-        Outcome::Warn(reason) => (false, reason.clone()),
-        Outcome::Fail(reason) => (true, reason.clone()),
+        GateOutcome::Pass => return None,
+        GateOutcome::Warn(reason) => (false, reason.clone()),
+        GateOutcome::Fail(reason) => (true, reason.clone()),
     };
     Some(Gate { id: checked.gate, fails, reason })
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::disturbed::Around;
+use stats::disturbed::ForeignLoad;
 
 /// The machine of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,8 +67,8 @@ pub struct MachineNoise {
 
 impl MachineNoise {
     /// As statistics read it.
-    pub fn around(&self) -> Around<'_> {
-        Around {
+    pub fn around(&self) -> ForeignLoad<'_> {
+        ForeignLoad {
             steal_fraction: self.steal_fraction,
             foreign_fraction: self.foreign_fraction,
             processes: self.foreign.iter().map(|it| (it.name.as_str(), it.fraction)).collect(),

@@ -6,7 +6,7 @@ use super::view::{hue, metric_label};
 use base::say::clean;
 use judge::analysis::across::ServersAnalysis;
 use judge::analysis::types::Metric;
-use stats::across::AcrossVerdict;
+use stats::across_servers::AcrossVerdict;
 use stats::verdict::Verdict;
 
 const NONE: &str = "No driver has figures of two servers.";

@@ -75,14 +75,14 @@ fn with_interval(found: &HodgesLehmann) -> String {
 
 /// How far an arm's time per operation moved from the first to the second half of a phase.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drift {
+pub struct HalfDrift {
     /// The arm, or `B against A`.
     pub who: String,
     /// ln(second half / first half), over the rounds.
     pub found: HodgesLehmann,
 }
 
-impl Drift {
+impl HalfDrift {
     /// `B against A: +4.1 % (95.2 % CI 1.2 to 7.1 %) from first to second half`.
     pub fn sentence(&self) -> String {
         format!("{}: {} from first to second half", self.who, with_interval(&self.found))
@@ -99,11 +99,11 @@ pub fn drift(
     (name_b, b): (&str, &[Option<f64>]),
     interleave: Interleave,
     alpha: f64,
-) -> Option<Drift> {
+) -> Option<HalfDrift> {
     let of = |who: String, ratios: Vec<f64>| {
         let finite: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
         let found = hodges_lehmann(&finite, alpha)?;
-        (found.rank > 0).then_some(Drift { who, found })
+        (found.rank > 0).then_some(HalfDrift { who, found })
     };
     if interleave == Interleave::Turns {
         let pairs = a.iter().zip(b).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
@@ -115,14 +115,14 @@ pub fn drift(
     });
     // A drift that is shown goes before one that only may be.
     each.max_by(|x, y| {
-        let key = |drift: &Drift| (clear(&drift.found), drift.found.estimate.abs());
+        let key = |drift: &HalfDrift| (clear(&drift.found), drift.found.estimate.abs());
         key(x).partial_cmp(&key(y)).unwrap_or(std::cmp::Ordering::Equal)
     })
 }
 
 /// G5: half of a drift whose interval excludes 0. The comparison holds for the middle of the phase;
 /// half of the drift lies between the middle and the end.
-pub fn of_drift(drift: &Drift) -> Option<Bias> {
+pub fn of_drift(drift: &HalfDrift) -> Option<Bias> {
     let caution = format!("{} (gate G5); a longer warm-up helps", drift.sentence());
     let size = drift.found.estimate.abs() / 2.0;
     Bias::worth_saying(Gate::Steadiness, size, caution).filter(|_| clear(&drift.found))

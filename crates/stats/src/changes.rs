@@ -2,7 +2,7 @@
 //!
 //! A rank within its round knows nothing of a machine that was slow in that round. Detectors on
 //! medians (E-Divisive, Hunter) cannot see a step at the last of few versions (section 3.6).
-//! Reference: `data/rank_cusum_reference.py`.
+//! Reference values: `tests/data/grouped-cases.json`.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
 
 /// Error of the test of the whole series. Each segment below it has half of that.
 const ALPHA: f64 = 0.05;
-/// Of the interval that stands beside a split. The choice of the split biases it: only fresh rounds
-/// give a size.
+/// Error of the interval that is printed with a change. The choice of the version biases it: only
+/// fresh rounds give a size.
 const INTERVAL_ALPHA: f64 = 0.05;
 /// Shuffles of the ranks: a p-value is a multiple of 1/10,000.
 const SHUFFLES: u32 = 9_999;
@@ -28,18 +28,18 @@ const SLOPE_VERSIONS: usize = 6;
 
 /// The most likely change within a segment of the series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Split {
+pub struct ChangePoint {
     pub segment: Range<usize>,
     /// The first version of the right part.
     pub at: usize,
     pub p_value: f64,
-    /// Of each round the right part's median less the left one's, in log units.
+    /// Difference of the medians of the right and the left part by round, in log units.
     pub change: HodgesLehmann,
-    pub kind: Kind,
+    pub kind: ChangeKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ChangeKind {
     /// To be confirmed on fresh rounds.
     Change,
     /// More than chance, and smaller than the threshold.
@@ -52,7 +52,7 @@ pub enum Kind {
 ///
 /// `rounds` holds by round ln(cost per operation) of each version; all are equally long and finite.
 /// `threshold` is ln(1 + delta). The same seed gives the same p-values.
-pub fn splits(rounds: &[Vec<f64>], threshold: f64, seed: u64) -> Vec<Split> {
+pub fn splits(rounds: &[Vec<f64>], threshold: f64, seed: u64) -> Vec<ChangePoint> {
     let versions = rounds.first().map_or(0, Vec::len);
     let mut found = Vec::new();
     divide(rounds, 0..versions, ALPHA, threshold, seed, &mut found);
@@ -66,7 +66,7 @@ fn divide(
     alpha: f64,
     threshold: f64,
     seed: u64,
-    found: &mut Vec<Split>,
+    found: &mut Vec<ChangePoint>,
 ) {
     if rounds.is_empty() || segment.len() < 2 {
         return;
@@ -88,13 +88,13 @@ fn divide(
     let at = segment.start + place;
     let Some(change) = step(rounds, segment.clone(), at) else { return };
     let kind = match p_value <= alpha {
-        false => Kind::Chance,
-        true if change.estimate.abs() >= threshold => Kind::Change,
-        true => Kind::BelowThreshold,
+        false => ChangeKind::Chance,
+        true if change.estimate.abs() >= threshold => ChangeKind::Change,
+        true => ChangeKind::BelowThreshold,
     };
     let parts = [segment.start..at, at..segment.end];
-    found.push(Split { segment, at, p_value, change, kind });
-    if kind != Kind::Chance {
+    found.push(ChangePoint { segment, at, p_value, change, kind });
+    if kind != ChangeKind::Chance {
         for (number, part) in parts.into_iter().enumerate() {
             let seed = seed.wrapping_mul(2).wrapping_add(number as u64 + 1);
             divide(rounds, part, ALPHA / 2.0, threshold, seed, found);
@@ -109,10 +109,10 @@ fn divide(
 /// `segment`), at the version that stands out there: in a line of slower and slower versions the
 /// ranks are farthest apart in the middle, wherever its step is. The smallest step below the
 /// threshold is dropped, until none is.
-pub fn steps(rounds: &[Vec<f64>], found: &[Split], threshold: f64) -> Vec<Split> {
+pub fn steps(rounds: &[Vec<f64>], found: &[ChangePoint], threshold: f64) -> Vec<ChangePoint> {
     let versions = rounds.first().map_or(0, Vec::len);
-    let beyond = found.iter().filter(|it| it.kind != Kind::Chance);
-    let mut left: Vec<Split> = beyond.cloned().collect();
+    let beyond = found.iter().filter(|it| it.kind != ChangeKind::Chance);
+    let mut left: Vec<ChangePoint> = beyond.cloned().collect();
     loop {
         for number in 0..left.len() {
             let start = number.checked_sub(1).map_or(0, |before| left[before].at);
@@ -124,9 +124,9 @@ pub fn steps(rounds: &[Vec<f64>], found: &[Split], threshold: f64) -> Vec<Split>
         let measured = left.iter().zip(edges.windows(3)).filter_map(|(split, near)| {
             let segment = near[0]..near[2];
             let change = step(rounds, segment.clone(), split.at)?;
-            Some(Split { segment, change, kind: Kind::Change, ..split.clone() })
+            Some(ChangePoint { segment, change, kind: ChangeKind::Change, ..split.clone() })
         });
-        let measured: Vec<Split> = measured.collect();
+        let measured: Vec<ChangePoint> = measured.collect();
         let height = |at: &usize| measured[*at].change.estimate.abs();
         let smallest =
             (0..measured.len()).min_by(|one, other| height(one).total_cmp(&height(other)));
@@ -137,10 +137,10 @@ pub fn steps(rounds: &[Vec<f64>], found: &[Split], threshold: f64) -> Vec<Split>
     }
 }
 
-/// Of the versions near a split the one that stands out: its difference to the version before it is
-/// more than twice that at the split, to the same side. Else the split's own. Rejected: the place
+/// Returns the version near a split whose difference to the version before it is more than twice
+/// that at the split, to the same side. Without one, returns the split's own version. Rejected: the place
 /// that parts the sizes best, which missed one step in three that the ranks place rightly.
-fn place(rounds: &[Vec<f64>], near: Range<usize>, split: &Split) -> usize {
+fn place(rounds: &[Vec<f64>], near: Range<usize>, split: &ChangePoint) -> usize {
     let side = split.change.estimate.signum();
     let height = |at: usize| {
         let own: Vec<f64> = rounds.iter().map(|round| side * (round[at] - round[at - 1])).collect();
@@ -151,7 +151,7 @@ fn place(rounds: &[Vec<f64>], near: Range<usize>, split: &Split) -> usize {
     farther.unwrap_or(split.at)
 }
 
-/// Of each round the median behind `at` less the one before it, within a segment.
+/// Difference of the medians from `at` on and before it by round, within a segment.
 fn step(rounds: &[Vec<f64>], segment: Range<usize>, at: usize) -> Option<HodgesLehmann> {
     let middle = |round: &[f64]| median(round).unwrap_or(f64::NAN);
     let of = |round: &Vec<f64>| middle(&round[at..segment.end]) - middle(&round[segment.start..at]);
@@ -177,7 +177,12 @@ fn cusum(ranks: &[Vec<usize>]) -> (usize, f64) {
 
 /// The version that took back the step at `at`: a later step to the other side leaves less than the
 /// threshold of it, or goes beyond it.
-pub fn undone(rounds: &[Vec<f64>], steps: &[Split], at: usize, threshold: f64) -> Option<usize> {
+pub fn undone(
+    rounds: &[Vec<f64>],
+    steps: &[ChangePoint],
+    at: usize,
+    threshold: f64,
+) -> Option<usize> {
     let changes = steps.iter().map(|split| split.at);
     let ends = [rounds.first()?.len()];
     let edges: Vec<usize> = [0].into_iter().chain(changes).chain(ends).collect();
@@ -198,7 +203,7 @@ pub fn undone(rounds: &[Vec<f64>], steps: &[Split], at: usize, threshold: f64) -
 
 /// The versions of a slope: steps to one side that follow each other so closely that no single
 /// version stands out. One that makes half of it does.
-pub fn slope(steps: &[Split]) -> Option<Range<usize>> {
+pub fn slope(steps: &[ChangePoint]) -> Option<Range<usize>> {
     steps.windows(SLOPE_CHANGES).find_map(|near| {
         let slower = near[0].change.estimate > 0.0;
         let one_way = near.iter().all(|split| (split.change.estimate > 0.0) == slower);

@@ -1,19 +1,19 @@
 //! The class of a run's curve of latency against message number (section 8.7).
 //!
 //! The run is cut into blocks of equal count. Their medians are fitted by `a + b g(u)`: a line, a
-//! logarithm, and powers between and around them. A class stands only where an interval excludes
+//! logarithm, and powers between and around them. A class is named only where an interval excludes
 //! all others; everything else is `unclear`, with its reason.
 
-mod blocks;
 mod fit;
+mod message_blocks;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::descriptive::{Interval, median};
 use super::overload::least_growth_us;
-pub use blocks::Block;
 use fit::{Fit, Shape};
+pub use message_blocks::Block;
 
 /// Fewer messages have no class: 20 blocks of five, and a smaller block has hardly a median.
 pub const MESSAGES_MIN: usize = 100;
@@ -78,8 +78,8 @@ impl Curve {
     /// Keeps one block in memory, a tenth to a fortieth of a long run.
     pub fn of(latencies_us: impl ExactSizeIterator<Item = f64>) -> Self {
         let messages = latencies_us.len();
-        let blocks = blocks::medians(latencies_us);
-        let clean = blocks::without_strays(&blocks);
+        let blocks = message_blocks::medians(latencies_us);
+        let clean = message_blocks::without_strays(&blocks);
         let first_tenth = &clean[..clean.len().div_ceil(10).min(clean.len())];
         let level_us = median(first_tenth).unwrap_or(0.0);
         let mut curve = Self {

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Distance from the median, in median absolute deviations, beyond which a run is an outlier. It is
-/// hyperfine's: 10 normal standard deviations (`src/outlier_detection.rs`).
+/// Distance from the median, in median absolute deviations, beyond which a run is an outlier. The
+/// limit is hyperfine's: 10 normal standard deviations.
 pub const MAD_THRESHOLD: f64 = 14.826;
 
 /// An estimate with its interval, all in the unit of the field that holds it.
@@ -100,7 +100,7 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
 }
 
-/// Runs that stand apart, by three rules.
+/// Outlying runs, by three rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Outliers {
     pub runs: usize,
@@ -113,7 +113,7 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// Of one value per run, in any unit.
+    /// Counts the outliers among one value per run, in any unit.
     pub fn count(values: &[f64]) -> Self {
         let sorted = sorted(values);
         let (Some(q1), Some(q3)) =
@@ -149,7 +149,7 @@ pub fn first_run_slow(times: &[f64]) -> bool {
 fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
     let centre = median(values).unwrap_or(0.0);
     let spread = median_absolute_deviation(values).unwrap_or(0.0);
-    // As in hyperfine: when more than half the runs are equal, any other value is far away.
+    // Hyperfine's rule: if more than half the runs are equal, any other value is far away.
     let spread = spread.max(f64::EPSILON * centre.abs()).max(f64::MIN_POSITIVE);
     values.iter().map(move |v| (v - centre) / spread)
 }

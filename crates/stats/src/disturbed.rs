@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::rounds_for_an_interval;
+use super::comparison::rounds_for_an_interval;
 use super::descriptive::median;
 use format::fixed;
 
@@ -13,14 +13,14 @@ const STEAL_LIMIT: f64 = 0.02;
 const FOREIGN_LIMIT: f64 = 0.10;
 /// A smaller share of such processes gets no caution.
 const FOREIGN_CAUTION: f64 = 0.03;
-/// Fewer rounds tell nothing of the machine as such.
+/// Fewer rounds say nothing about the machine as such.
 const ROUNDS_TO_KNOW: usize = 4;
 /// In one sentence.
 const NAMES_MAX: usize = 3;
 
 /// Load of the machine during a round that is not ours.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Around<'a> {
+pub struct ForeignLoad<'a> {
     /// CPU time stolen by the hypervisor, 0 to 1 of the machine.
     pub steal_fraction: f64,
     /// CPU time of processes that are not ours, 0 to 1 of the machine.
@@ -29,7 +29,7 @@ pub struct Around<'a> {
     pub processes: Vec<(&'a str, f64)>,
 }
 
-impl Around<'_> {
+impl ForeignLoad<'_> {
     /// The criterion reads no result of ours, so it selects on nothing that is compared.
     pub fn is_disturbed(&self) -> bool {
         self.steal_fraction > STEAL_LIMIT || self.foreign_fraction > FOREIGN_LIMIT
@@ -43,7 +43,7 @@ impl Around<'_> {
 
 /// The next step after the finished rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum RoundStep {
     /// Make a planned round, or one in the place of a disturbed one.
     Make,
     Look,
@@ -53,14 +53,14 @@ pub enum Step {
 ///
 /// A disturbed round is made again, up to as many as were planned. Once more than half of at least
 /// four rounds are disturbed no more are replaced: this machine is like that.
-pub fn step(disturbed: &[bool], planned: u32) -> Step {
+pub fn step(disturbed: &[bool], planned: u32) -> RoundStep {
     let (made, planned, quiet) = (disturbed.len(), planned as usize, count_quiet(disturbed));
     let hopeless = made >= ROUNDS_TO_KNOW && 2 * (made - quiet) > made;
     let spent = made >= 2 * planned;
     if quiet >= planned || (made >= planned && (hopeless || spent)) {
-        Step::Look
+        RoundStep::Look
     } else {
-        Step::Make
+        RoundStep::Make
     }
 }
 
@@ -78,8 +78,8 @@ fn count_quiet(disturbed: &[bool]) -> usize {
 }
 
 /// `other processes used 49 %: rustc, chrome`, `the hypervisor took 20 %`: medians of the rounds.
-pub fn words(rounds: &[Around<'_>]) -> String {
-    let of = |value: fn(&Around<'_>) -> f64| {
+pub fn words(rounds: &[ForeignLoad<'_>]) -> String {
+    let of = |value: fn(&ForeignLoad<'_>) -> f64| {
         median(&rounds.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)
     };
     let (steal, foreign) = (of(|it| it.steal_fraction), of(|it| it.foreign_fraction));

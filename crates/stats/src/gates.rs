@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::little::Little;
+use super::littles_law::LittlesLawResult;
 use format::fixed;
 
 #[derive(
@@ -48,7 +48,7 @@ pub enum Gate {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "result", content = "reason")]
-pub enum Outcome {
+pub enum GateOutcome {
     /// Holds, or does not apply.
     Pass,
     /// Shown beside the verdict.
@@ -58,13 +58,13 @@ pub enum Outcome {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct GateResult {
     pub gate: Gate,
-    pub outcome: Outcome,
+    pub outcome: GateOutcome,
 }
 
 impl Gate {
-    /// Its number in the methodology, `G1` to `G9`.
+    /// Returns the number in the methodology, `G1` to `G9`.
     pub fn id(self) -> &'static str {
         match self {
             Self::Errors => "G1",
@@ -79,20 +79,20 @@ impl Gate {
         }
     }
 
-    fn pass(self) -> Checked {
-        Checked { gate: self, outcome: Outcome::Pass }
+    fn pass(self) -> GateResult {
+        GateResult { gate: self, outcome: GateOutcome::Pass }
     }
 
-    fn warn(self, reason: String) -> Checked {
-        Checked { gate: self, outcome: Outcome::Warn(reason) }
+    fn warn(self, reason: String) -> GateResult {
+        GateResult { gate: self, outcome: GateOutcome::Warn(reason) }
     }
 
-    fn fail(self, reason: String) -> Checked {
-        Checked { gate: self, outcome: Outcome::Fail(reason) }
+    fn fail(self, reason: String) -> GateResult {
+        GateResult { gate: self, outcome: GateOutcome::Fail(reason) }
     }
 
     /// The first reason that applies, failures before warnings.
-    fn first(self, failures: &[(bool, String)], warnings: &[(bool, String)]) -> Checked {
+    fn first(self, failures: &[(bool, String)], warnings: &[(bool, String)]) -> GateResult {
         let applying = |list: &[(bool, String)]| {
             list.iter().find(|(applies, _)| *applies).map(|(_, reason)| reason.clone())
         };
@@ -104,11 +104,11 @@ impl Gate {
     }
 }
 
-/// As `compare` takes them.
-pub fn failures(checked: &[Checked]) -> Vec<String> {
-    let reason = |checked: &Checked| match &checked.outcome {
-        Outcome::Fail(reason) => Some(reason.clone()),
-        Outcome::Pass | Outcome::Warn(_) => None,
+/// Returns the reasons of failed gates, as `compare` takes them.
+pub fn failures(checked: &[GateResult]) -> Vec<String> {
+    let reason = |checked: &GateResult| match &checked.outcome {
+        GateOutcome::Fail(reason) => Some(reason.clone()),
+        GateOutcome::Pass | GateOutcome::Warn(_) => None,
     };
     checked.iter().filter_map(reason).collect()
 }
@@ -121,7 +121,7 @@ pub struct RunCounts {
     pub errors: u64,
     /// Operations that the server counted (the receipt), where it can count them.
     pub received: Option<u64>,
-    /// Of the results, where the workload has one.
+    /// Checksum of the results, if the workload has one.
     pub checksum: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ pub struct RunCounts {
 ///
 /// Samples are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
 /// different speed never do the same number of operations in a timed window.
-pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
+pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> GateResult {
     let mut reasons = Vec::new();
     for (name, run) in [(name_a, a), (name_b, b)] {
         let limit = run.operations as f64 / 1_000.0;
@@ -159,7 +159,11 @@ pub struct Possible<'a> {
 
 /// G2: samples that cannot be, N̄ and X R̄ apart by more than 2 %, more in flight than the workers
 /// can have, or samples of another clock.
-pub fn littles_law(name: &str, little: Option<&Little>, claims: &Possible<'_>) -> Checked {
+pub fn littles_law(
+    name: &str,
+    little: Option<&LittlesLawResult>,
+    claims: &Possible<'_>,
+) -> GateResult {
     let gate = Gate::LittlesLaw;
     if let Some(fault) = claims.fault {
         return gate.fail(format!("{name} writes samples that cannot be: {fault}"));
@@ -192,7 +196,7 @@ pub fn littles_law(name: &str, little: Option<&Little>, claims: &Possible<'_>) -
 
 /// An open-loop run, for G3.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OpenLoop {
+pub struct OpenLoopRun {
     /// By the schedule.
     pub offered_per_second: f64,
     pub achieved_per_second: f64,
@@ -219,7 +223,7 @@ pub struct Lag {
 pub const WORKERS_BUSY: f64 = 0.9;
 
 /// G3: the schedule was not kept, by achieved rate, drops or the adapter's own timers.
-pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
+pub fn offered_rate(name: &str, run: &OpenLoopRun) -> GateResult {
     let because = |what: String| format!("{name} is generator-limited: {what}");
     let (achieved, offered) = (run.achieved_per_second, run.offered_per_second);
     let workers = if run.busy_fraction >= WORKERS_BUSY {
@@ -244,7 +248,7 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
 /// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM pass too: they are
 /// monotonic and read without a system call. `hpet`, `acpi_pm` and `jiffies` do not pass; an empty
 /// name, where the system names none, does.
-pub fn clock_source(name: &str) -> Checked {
+pub fn clock_source(name: &str) -> GateResult {
     const CLOCKS: [&str; 6] =
         ["tsc", "monotonic", "kvm-clock", "xen", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
     let unfit = !name.is_empty() && !CLOCKS.contains(&name);
@@ -260,7 +264,7 @@ pub fn conditions(
     a: &BTreeMap<String, String>,
     b: &BTreeMap<String, String>,
     follows_from_axis: &BTreeSet<String>,
-) -> Checked {
+) -> GateResult {
     let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let value = |of: &BTreeMap<String, String>, key: &str| {
         of.get(key).cloned().unwrap_or_else(|| "unknown".to_owned())

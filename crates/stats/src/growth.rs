@@ -1,4 +1,4 @@
-//! How a cost grows with a size: the exponent of a power, and the law that it tells (section 8.11).
+//! How a cost grows with a size: the exponent of a power, and the law that follows (section 8.11).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,13 +21,13 @@ const NEAR: f64 = 0.1;
 pub enum Law {
     /// Not by 5 % over all sizes.
     Constant,
-    /// As the root of the size.
+    /// Proportional to the root of the size.
     SquareRoot,
-    /// As the size.
+    /// Proportional to the size.
     Linear,
-    /// As the size and its logarithm.
+    /// Proportional to the size times its logarithm.
     LogLinear,
-    /// As the square of the size.
+    /// Proportional to the square of the size.
     Quadratic,
 }
 
@@ -58,7 +58,7 @@ pub struct Growth {
     pub values: usize,
 }
 
-/// Of sizes, each with the cost in each round; costs and sizes above 0 alone are read. None with
+/// Fits sizes, each with the cost in each round; only costs and sizes above 0 are read. None with
 /// fewer than [`SIZES_MIN`] sizes or [`VALUES_MIN`] values.
 pub fn growth(levels: &[(f64, Vec<f64>)]) -> Option<Growth> {
     let levels: Vec<_> = levels.iter().filter(|(size, _)| *size > 1.0).collect();

@@ -29,7 +29,7 @@ impl Histogram {
 
     /// Records `count` equal durations, clamped into the geometry.
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
-        // Saturating cannot happen after the clamp; it only spares an error nobody can handle.
+        // Saturating cannot happen after the clamp; it only spares an error that no caller can handle.
         self.counts.saturating_record_n(value_ns.clamp(LOWEST_NS, HIGHEST_NS), count);
     }
 
@@ -87,7 +87,7 @@ impl Histogram {
         Some(self.counts.value_at_quantile((rank - 0.5) / count as f64))
     }
 
-    /// The same, but only when enough values stand above it to print it: n >= 100 / (1 - q). p50
+    /// The same, but only if enough values above it allow to print it: n >= 100 / (1 - q). p50
     /// needs 200 values, p99 10 000, p99.9 100 000 (section 2.4).
     pub fn printable_percentile_ns(&self, percent: f64) -> Option<u64> {
         (self.count() >= values_needed(percent)?).then(|| self.percentile_ns(percent))?

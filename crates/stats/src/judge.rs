@@ -1,8 +1,8 @@
 //! One phase judged: every arm against the baseline in every metric. The A/A arm, the order, the
 //! drift and the waiting arms show possible bias (sections 2.5, 3.2 to 3.5).
 
-use super::bias::{self, Bias, Drift};
-use super::compare::{Arms, Comparison, Rules, Witness, compare};
+use super::bias::{self, Bias, HalfDrift};
+use super::comparison::{Arms, Comparison, Rules, Witness, compare};
 use super::noise::noise_floor_percent;
 use super::ratio::log_ratios;
 use super::threshold::{Direction, Interleave, Quantity, ThresholdParts};
@@ -19,7 +19,7 @@ pub struct Entrant<'a> {
     /// CPU of the waiting arms during this arm's turns: median over the rounds, as a fraction of
     /// that time.
     pub idle_fraction: f64,
-    /// Of one clock reading.
+    /// Cost of one clock reading.
     pub timer_cost_ns: f64,
     /// Reasons for which nothing of it may be compared with the baseline: other conditions.
     pub wrong: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Terms<'a> {
     pub quick: bool,
     /// Error spent at this look.
     pub alpha: f64,
-    /// Of the bootstrap and the permutations.
+    /// Seed of the bootstrap and the permutations.
     pub seed: u64,
     /// The cause of a busy machine, where disturbed rounds are compared.
     pub busy: Option<&'a str>,
@@ -73,7 +73,7 @@ pub struct Judged {
     /// Every bias that applies; the largest widened the interval.
     pub biases: Vec<Bias>,
     /// Within the phase, whether or not its interval excludes 0.
-    pub drift: Option<Drift>,
+    pub drift: Option<HalfDrift>,
 }
 
 #[derive(Debug, Clone)]
@@ -82,14 +82,15 @@ pub struct Judgement {
     pub judged: Vec<Judged>,
     /// A/A noise floor by metric, percent; None with fewer than ten rounds.
     pub noise_percent: Vec<Option<f64>>,
-    /// Of all arms alike.
+    /// Sentence about a drift that all arms share.
     pub shared_drift: Option<String>,
 }
 
 /// Judges a phase. The first arm is the baseline. The first metric decides: a broken A/A arm or
 /// order there voids the phase.
 pub fn judge(arms: &[Entrant<'_>], measures: &[Measure], terms: &Terms<'_>) -> Judgement {
-    let found: Vec<Found> = measures.iter().map(|it| Found::of(arms, it, terms)).collect();
+    let found: Vec<MetricBiases> =
+        measures.iter().map(|it| MetricBiases::of(arms, it, terms)).collect();
     let mut judged = Vec::new();
     let (twins, others): (Vec<usize>, Vec<usize>) = (1..arms.len()).partition(|at| arms[*at].is_aa);
     for arm in twins.into_iter().chain(others) {
@@ -117,14 +118,14 @@ pub fn judge(arms: &[Entrant<'_>], measures: &[Measure], terms: &Terms<'_>) -> J
 }
 
 /// Shared by all comparisons of one metric.
-struct Found {
+struct MetricBiases {
     order: Option<Bias>,
-    /// Of the A/A arms.
+    /// Bias that the A/A arms show.
     twins: Option<Bias>,
     noise_percent: Option<f64>,
 }
 
-impl Found {
+impl MetricBiases {
     fn of(arms: &[Entrant<'_>], measure: &Measure, terms: &Terms<'_>) -> Self {
         let base = &measure.values[0];
         let direction = measure.quantity.direction();
@@ -157,7 +158,7 @@ impl Found {
 
 /// Shared by all metrics of one arm.
 struct Own {
-    drift: Option<Drift>,
+    drift: Option<HalfDrift>,
     biases: Vec<Bias>,
 }
 

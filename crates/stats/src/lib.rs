@@ -4,11 +4,11 @@
 //! experiment folder always gives the same report. The specification is `docs/methodology.md`;
 //! section numbers in the comments refer to it.
 
-pub mod across;
+pub mod across_servers;
 pub mod bias;
-pub mod bisect;
+pub mod bisection;
 pub mod changes;
-pub mod compare;
+pub mod comparison;
 pub mod cost;
 pub mod curve;
 pub mod descriptive;
@@ -18,8 +18,8 @@ pub mod growth;
 pub mod histogram;
 pub mod hlog;
 pub mod judge;
-pub mod laps;
-pub mod little;
+pub mod lap_precision;
+pub mod littles_law;
 pub mod looks;
 pub mod mann_kendall;
 pub mod multiple;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::compare::{Comparison, rounds_for_an_interval};
-use super::disturbed::{Step, step};
+use super::comparison::{Comparison, rounds_for_an_interval};
+use super::disturbed::{RoundStep, step};
 
 /// One look at the data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,11 +63,11 @@ impl Deciding {
 }
 
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct RoundsProgress {
     pub round: u32,
     /// The look they have come to, or are on the way to.
     pub look: Look,
-    pub step: Step,
+    pub step: RoundStep,
     /// Numbers of the disturbed rounds, ascending.
     pub disturbed: Vec<u32>,
     /// Cause of the disturbance; None where no round was disturbed.
@@ -128,7 +128,7 @@ impl LookPlan {
         self.looks.first().copied().unwrap_or(Look { rounds: 0, alpha: 0.05 })
     }
 
-    /// That fewer rounds were asked for than an interval needs.
+    /// Returns a warning if fewer rounds were asked for than an interval needs.
     pub fn caution(&self) -> Option<String> {
         let Look { rounds, alpha } = self.first();
         let needed = rounds_for_an_interval(alpha);
@@ -150,10 +150,10 @@ impl LookPlan {
     /// Rounds beyond a look mean that it left something open. An interrupted experiment is judged
     /// with the error of the look it was on its way to. A stop for a reason outside of the data
     /// spends no more than that.
-    pub fn standing(&self, disturbed: &[bool]) -> (Look, Step) {
+    pub fn standing(&self, disturbed: &[bool]) -> (Look, RoundStep) {
         let (mut look, mut looks) = (self.first(), self.looks.iter().copied().skip(1));
         for made in 0..disturbed.len() {
-            if step(&disturbed[..made], look.rounds) == Step::Look {
+            if step(&disturbed[..made], look.rounds) == RoundStep::Look {
                 look = looks.next().unwrap_or(look);
             }
         }
@@ -164,7 +164,7 @@ impl LookPlan {
     /// one rounds are added where lost ones leave no interval, until there are twice as many as
     /// were planned. `made` are all rounds, the disturbed ones as well.
     pub fn after(&self, look: Look, made: u32, found: &Deciding) -> NextStep {
-        // Of fewer rounds than an interval needs none was to be expected.
+        // No interval was to be expected from fewer rounds than one needs.
         let enough = look.rounds as usize >= rounds_for_an_interval(look.alpha);
         let short = enough && found.is_short();
         let is_open = short || found.gates_open > 0 || !self.for_gates && found.open() > 0;

@@ -7,7 +7,7 @@ use super::descriptive::quantile;
 use super::rank::hodges_lehmann_estimate;
 use super::ratio::percent;
 
-/// Fewer rounds give no noise floor, and the table of floors stands alone (`--quick` has 6). A
+/// Fewer rounds give no noise floor, and only the table of floors applies (`--quick` has 6). A
 /// bootstrap of so few repeats each too often to show the tail.
 pub const MIN_ROUNDS: usize = 10;
 /// Per A/A comparison.
@@ -16,7 +16,7 @@ const RESAMPLES: usize = 2_000;
 /// 95th percentile of |estimate| in percent, over bootstrap resamples of the rounds.
 ///
 /// `same_version` holds, for each A/A comparison of one metric, its per-round log ratios (see
-/// [`super::compare::log_ratios`]). Comparisons with fewer than ten rounds are left out; None when
+/// [`super::comparison::log_ratios`]). Comparisons with fewer than ten rounds are left out; None when
 /// none remains. The same seed gives the same floor.
 pub fn noise_floor_percent(same_version: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::wording;
 
 /// Shuffled, an arm's place and the time are chance. In a fixed order they belong to the arm, and
-/// no gate can tell them from it (section 2.2).
+/// no gate can separate the two (section 2.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// By lot, anew in each round and lap.
     #[default]
     Shuffled,
-    /// As the arms were asked for.
+    /// The order in which the arms were asked for.
     Given,
     /// The last one first.
     Reverse,

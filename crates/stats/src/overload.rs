@@ -51,7 +51,7 @@ pub fn predicted_slope_us(capacity_per_s: f64, issue_rate_per_s: Option<f64>) ->
 
 /// Operations that had arrived (were intended) and not ended, over time, in bounded memory.
 #[derive(Debug, Clone)]
-pub struct Depth {
+pub struct QueueDepth {
     first_ns: u64,
     last_arrival_ns: u64,
     interval_ns: u64,
@@ -60,7 +60,7 @@ pub struct Depth {
     ends: Vec<u64>,
 }
 
-impl Depth {
+impl QueueDepth {
     /// For arrivals from `first_ns` to `last_arrival_ns` and ends up to `last_end_ns` (monotonic).
     ///
     /// Read every 100 ms, or as often as makes 20 readings (2,000 at most) while operations arrive.
@@ -138,7 +138,7 @@ pub struct Growth {
     pub service_p50_us: f64,
     /// Kendall's tau of the depth.
     pub depth_tau: f64,
-    /// Its p-value.
+    /// P-value of the tau.
     pub depth_p: f64,
     /// Implied by the slope.
     pub capacity_per_s: Option<f64>,

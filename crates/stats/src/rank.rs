@@ -1,7 +1,7 @@
 //! Signed ranks: the Hodges-Lehmann estimate, its exact interval and the Wilcoxon p-value.
 //!
 //! Section 3.2. The interval's rank is that of R's `wilcox.test`. Pragmastat's is one too narrow at
-//! small n and misses more often than asked. Reference: `data/rank_cusum_reference.py`.
+//! small n and misses more often than asked. Reference values: `tests/data/ranks.json`.
 
 use super::special::normal_cdf;
 
@@ -64,7 +64,7 @@ pub fn interval_rank(pairs: usize, alpha: f64) -> (usize, f64) {
     (rank, 1.0 - 2.0 * below as f64 / patterns)
 }
 
-/// With a normal curve and continuity correction.
+/// The same, by the normal approximation with continuity correction.
 fn interval_rank_normal(pairs: usize, alpha: f64) -> (usize, f64) {
     let n = pairs as f64;
     let mean = n * (n + 1.0) / 4.0;
@@ -116,12 +116,12 @@ pub fn hodges_lehmann_estimate(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// Of so many values the averages are made, which is quicker; of more they are counted.
+/// Largest number of values whose averages are made, which is quicker; for more they are counted.
 const DIRECT_MAX: usize = 100;
 
 /// The Walsh averages of all pairs, by their rank from 0.
 struct Walsh {
-    /// Of few values all averages, else the values; sorted.
+    /// All averages of few values, else the values; sorted.
     sorted: Vec<f64>,
     values: usize,
 }

@@ -2,7 +2,7 @@
 
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// Of a cloud of points, in units of y per unit of x.
+/// Slope of a cloud of points, in units of y per unit of x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slope {
     /// Median of the slopes of all pairs of points with different x.

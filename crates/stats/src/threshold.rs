@@ -17,7 +17,7 @@ pub enum Interleave {
 }
 
 impl Interleave {
-    /// As `--interleave` takes it.
+    /// Returns the word that `--interleave` takes.
     pub fn word(self) -> &'static str {
         match self {
             Self::Turns => "turns",
@@ -142,9 +142,9 @@ pub struct ThresholdParts {
     pub interleave: Interleave,
     /// `--quick`: at least 5 %.
     pub quick: bool,
-    /// Of this metric, when there are rounds enough for one.
+    /// Noise floor of this metric, if there are enough rounds for one.
     pub noise_floor_percent: Option<f64>,
-    /// Of one timestamp, as calibrated in the worker.
+    /// Cost of one timestamp, as calibrated in the worker.
     pub timer_cost_ns: f64,
 }
 

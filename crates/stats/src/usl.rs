@@ -69,8 +69,8 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
         return None;
     }
     let scaled: Vec<(f64, f64)> = points.iter().map(|(n, x)| (*n, x / scale)).collect();
-    // With three parameters a bound is either held or not. All four cases are tried: the best
-    // feasible one is the constrained minimum.
+    // Each of the two bounds is active or not. All four cases are tried: the best feasible one is
+    // the constrained minimum.
     let cases = [[true, true], [true, false], [false, true], [false, false]];
     let mut best: Option<(f64, Usl)> = None;
     for free in cases {
@@ -225,20 +225,20 @@ pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
 
 /// A fit over rounds, with 95 % intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scaling {
-    /// Of the medians over rounds.
+pub struct ScalingFit {
+    /// Law of the medians over rounds.
     pub law: Usl,
     pub alpha: (f64, f64),
     pub beta: (f64, f64),
     pub gamma: (f64, f64),
-    /// Of the medians.
+    /// Knee of the medians.
     pub knee: f64,
     pub knee_interval: (f64, f64),
     /// Largest number of workers measured.
     pub most: f64,
 }
 
-impl Scaling {
+impl ScalingFit {
     /// Beta and N* may be printed: beta's interval excludes 0, and N* was all but reached.
     pub fn shows_peak(&self) -> bool {
         let reached = |peak| self.most >= PEAK_REACHED * peak;
@@ -255,7 +255,7 @@ impl Scaling {
 /// each level, drawn from the seed.
 ///
 /// None with fewer than [`LEVELS_MIN`] different levels or [`ROUNDS_MIN`] rounds in one of them.
-pub fn scaling(levels: &[(f64, Vec<f64>)], seed: u64) -> Option<Scaling> {
+pub fn scaling(levels: &[(f64, Vec<f64>)], seed: u64) -> Option<ScalingFit> {
     let medians = |pick: &mut dyn FnMut(&[f64]) -> Option<f64>| -> Option<Vec<(f64, f64)>> {
         levels.iter().map(|(workers, rounds)| Some((*workers, pick(rounds)?))).collect()
     };
@@ -278,7 +278,7 @@ pub fn scaling(levels: &[(f64, Vec<f64>)], seed: u64) -> Option<Scaling> {
         }
     }
     let interval = |draws: &[f64]| Some((quantile(draws, 0.025)?, quantile(draws, 0.975)?));
-    Some(Scaling {
+    Some(ScalingFit {
         law,
         alpha: interval(&draws[0])?,
         beta: interval(&draws[1])?,

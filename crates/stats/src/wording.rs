@@ -29,7 +29,7 @@ pub struct Finding<'a> {
 impl Finding<'_> {
     /// `SLOWER: ...` or `FASTER: ...`, the interval beyond the threshold.
     ///
-    /// FASTER mirrors SLOWER: sizes have no sign, "less" says the direction. `aside` stands after
+    /// FASTER mirrors SLOWER: sizes have no sign, "less" says the direction. `aside` comes after
     /// the interval: the part of it that is no scatter.
     pub fn clear_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();

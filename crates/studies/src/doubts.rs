@@ -8,7 +8,7 @@ use judge::analysis::rounds::Rounds;
 use judge::analysis::rows;
 use judge::analysis::types::{ComparisonRow, Metric};
 use record::records::{Ended, Experiment, Run};
-use stats::disturbed::{self, Around};
+use stats::disturbed::{self, ForeignLoad};
 use stats::verdict::Verdict;
 
 use crate::evidence::{self, Evidence, Shown};
@@ -216,12 +216,12 @@ fn joined(reasons: Vec<(&str, String)>) -> String {
 /// Rounds in which other processes or the hypervisor took the cores, and whether they count; None
 /// where there are none. Only a part that is judged leaves them out.
 fn busy(runs: &[Run], judged: Option<&Rounds<'_>>) -> Option<(String, String, bool)> {
-    let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
+    let mut around: BTreeMap<u32, ForeignLoad<'_>> = BTreeMap::new();
     for run in runs {
         around.entry(run.round).or_insert_with(|| run.machine_noise.around());
     }
     let rounds = around.len();
-    let busy: Vec<_> = around.into_values().filter(Around::is_disturbed).collect();
+    let busy: Vec<_> = around.into_values().filter(ForeignLoad::is_disturbed).collect();
     let count = judged.is_none_or(|it| it.compared().len() == it.count());
     let which = if count { "count" } else { "do not count" };
     let of = busy.len();

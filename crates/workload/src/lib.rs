@@ -6,14 +6,13 @@
 #![allow(clippy::missing_errors_doc, reason = "the types of the errors say what can be wrong")]
 
 mod authoring;
-pub mod clients;
+mod client_sharing;
 mod extended_json;
-mod kind;
 mod mention;
+mod operation_kind;
 pub mod operations;
 pub mod plan;
 mod replay;
-pub mod sharding;
 mod unrolled;
 
 pub use authoring::builtin::{BUILTINS, Builtin, open};
@@ -28,6 +27,6 @@ pub use authoring::{builtin, operation_keys, places, pool, shard};
 pub use replay::expected::{Answered, Expectation, Expected};
 pub use replay::population::Population;
 pub use replay::schedule::{
-    Record, Request, Schedule, Scheduled, Steps, Workers, schedule, split,
+    Record, Schedule, ScheduleRequest, Scheduled, Steps, Workers, schedule, split,
 };
 pub use replay::{bytes, expected, population, random, schedule, stamp, steps};

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Mention {
     /// Place of the name in the template: field names, array elements by decimal index.
     pub path: Vec<String>,
-    /// Its name in the workload.
+    /// Name of the collection in the workload.
     pub collection: String,
-    /// Whether it is written.
+    /// Whether the pipeline or command writes to it.
     pub writes: bool,
     /// Whether its indexes alone are, and its documents stay.
     #[serde(default)]

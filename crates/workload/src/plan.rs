@@ -1,20 +1,20 @@
 //! The plan of a workload: pure data, computed once from a seed, that adapters replay.
 //!
-//! [`Stamp`] goes into a `prepare` as it is; all else has types of its own on the wire
-//! (`adapter::messages`), for a plan says more than an adapter has to know.
+//! [`Stamp`] goes into a `prepare` as it is; everything else has separate types on the wire
+//! (`adapter::messages`), because a plan says more than an adapter has to know.
+
+mod operation;
 
 use std::ops::Range;
 
-use bson::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::clients::Clients;
-pub use crate::kind::Kind;
+pub use crate::client_sharing::ClientSharing;
 pub use crate::mention::Mention;
-pub use crate::sharding::Shard;
+pub use crate::operation_kind::OperationKind;
 pub use crate::replay::stamp::{Stamp, StampForm, StampSource};
+pub use operation::{BulkWritePart, Count, Operation, Template, WrittenDocuments};
 
 /// Everything one experiment does, but for the arms and the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct Plan {
     /// Standard URI options every arm gets (`maxPoolSize`); empty where the workload says default.
     pub uri_options: std::collections::BTreeMap<String, String>,
     #[serde(default)]
-    pub clients: Clients,
+    pub clients: ClientSharing,
     /// Collections in the order of the file.
     pub collections: Vec<Collection>,
     /// Phases in the order of the file.
@@ -45,12 +45,12 @@ pub struct Plan {
 /// One collection: how it is made, what documents it holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Collection {
-    /// Its name in the workload; on the server a prefix may come before it.
+    /// Name in the workload; on the server a prefix may come before it.
     pub name: String,
     /// Secondary indexes.
     pub indexes: Vec<Index>,
     /// Capped at so many bytes (and documents).
-    pub capped: Option<Capped>,
+    pub capped: Option<CappedLimits>,
     /// How it is dealt to shards; None: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -81,11 +81,34 @@ pub struct Index {
 
 /// Limits of a capped collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Capped {
+pub struct CappedLimits {
     /// Size limit in bytes.
     pub size_bytes: u64,
     /// Limit in documents, if any.
     pub max_documents: Option<u64>,
+}
+
+/// How a collection is sharded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shard {
+    /// By what a shard is chosen.
+    pub by: ShardBy,
+    /// Field of the shard key.
+    pub key: String,
+    /// Chunks before the first document comes; None: as many as the server makes.
+    pub chunks: Option<u32>,
+    /// Keys that the chunks of a ranged collection share evenly.
+    pub keys: u64,
+}
+
+/// By what a shard is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ShardBy {
+    /// A hash of the shard key.
+    Hashed,
+    /// Ranges of the shard key.
+    Ranged,
 }
 
 /// One timed stretch of one operation mix.
@@ -96,7 +119,7 @@ pub struct Phase {
     pub name: String,
     /// Operations; the schedule's `operation` is an index into them.
     pub operations: Vec<Operation>,
-    /// Each operation as a phase, where workers do one after the other and wait for nobody.
+    /// Each operation as a phase, if workers do one after the other without waiting for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sequence: Vec<Phase>,
     /// Relative weight of each operation, same length as `operations`.
@@ -131,7 +154,7 @@ pub struct Phase {
     /// Why this phase cannot take turns (methodology 2.7 d), or None.
     pub whole_run_reason: Option<String>,
     /// Collections (indices) whose pools `prepare` lists, in its order: adapters decode no others.
-    /// `Documents::pool` counts among these.
+    /// `WrittenDocuments::pool` counts among these.
     pub pools: Vec<u32>,
 }
 
@@ -141,7 +164,7 @@ impl Phase {
         u64::from(self.workers) * u64::from(self.processes)
     }
 
-    /// Whether nobody works beside its worker.
+    /// Whether the phase has a single worker.
     pub fn has_one_worker(&self) -> bool {
         self.all_workers() == 1
     }
@@ -205,7 +228,7 @@ pub enum KeyChoice {
         /// Share of the operations that go to them.
         operations: f64,
     },
-    /// A range of its own for each worker, gone through in order.
+    /// A separate range for each worker, in order.
     Contiguous {
         /// Share of its range that a worker begins behind: 0.5 is the middle.
         from: f64,
@@ -267,14 +290,14 @@ pub enum Pacing {
 }
 
 impl Pacing {
-    /// Whether operations are intended at times of their own, whatever comes back.
+    /// Whether operations are intended at fixed times, whether or not earlier ones have ended.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Burst {})
     }
 }
 
 impl Plan {
-    /// The plan of an arm that has so many processes of its own, whatever its phases say.
+    /// Returns the plan of an arm with a fixed number of processes, whatever its phases say.
     pub fn with_processes(&self, processes: Option<u32>) -> Self {
         let mut plan = self.clone();
         if let Some(processes) = processes {
@@ -310,185 +333,6 @@ impl Plan {
     /// Whether every operation is one that no server sees.
     pub fn needs_no_server(&self) -> bool {
         let mut operations = self.phases.iter().flat_map(|phase| &phase.operations);
-        operations.all(|operation| operation.kind == Kind::Noop)
+        operations.all(|operation| operation.kind == OperationKind::Noop)
     }
-}
-
-/// One operation template.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Operation {
-    /// Name in results; unique in its phase.
-    pub name: String,
-    /// Kind of operation.
-    pub kind: Kind,
-    /// Collection in the experiment's database.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub collection: String,
-    /// Documents to insert or to replace with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub documents: Option<Documents>,
-    /// Documents of one insert_many, limit of a find, parts of a bulk_write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<Count>,
-    /// Parts of a bulk_write.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
-    /// insert_many, bulk_write: stop at the first error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ordered: Option<bool>,
-    /// insert_many: documents are made while the driver takes them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lazy: Option<bool>,
-    /// Filter of finds, updates, deletes and counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter: Option<Template>,
-    /// Fields of finds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub projection: Option<Template>,
-    /// Update document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update: Option<Template>,
-    /// `{"pipeline": […]}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pipeline: Option<Template>,
-    /// Command document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Template>,
-    /// Name of the class that the driver's documents are of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<String>,
-    /// Insert where nothing matches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upsert: Option<bool>,
-    /// Cursor batch size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch_size: Option<u32>,
-    /// Integer field whose values are added up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sum_field: Option<String>,
-    /// `{"w": 0}`, `{"w": "majority", "j": true}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_concern: Option<Value>,
-    /// Level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_concern: Option<String>,
-    /// Mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_preference: Option<String>,
-}
-
-impl Operation {
-    /// An operation with nothing else set.
-    pub fn new(name: &str, kind: Kind, collection: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind,
-            collection: collection.to_owned(),
-            documents: None,
-            count: None,
-            parts: Vec::new(),
-            ordered: None,
-            lazy: None,
-            filter: None,
-            projection: None,
-            update: None,
-            pipeline: None,
-            command: None,
-            shape: None,
-            upsert: None,
-            batch_size: None,
-            sum_field: None,
-            write_concern: None,
-            read_concern: None,
-            read_preference: None,
-        }
-    }
-
-    /// Its templates, each once.
-    pub fn templates(&self) -> impl Iterator<Item = &Template> {
-        let all = [&self.filter, &self.projection, &self.update, &self.pipeline, &self.command];
-        all.into_iter().flatten()
-    }
-
-    /// All stamps of its templates and documents.
-    pub fn stamps(&self) -> impl Iterator<Item = &Stamp> {
-        let documents = self.documents.iter().flat_map(|documents| &documents.stamps);
-        self.templates().flat_map(|template| &template.stamps).chain(documents)
-    }
-}
-
-/// How many documents, or parts, one operation has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Count {
-    /// Always so many.
-    Fixed {
-        /// Count.
-        count: u32,
-    },
-    /// Drawn for each operation, every number alike.
-    Drawn {
-        /// Smallest.
-        low: u32,
-        /// Largest.
-        high: u32,
-    },
-    /// Batches until a worker's share of all documents is inserted; the last one may be short.
-    Rest {
-        /// Documents of a full batch.
-        batch: u32,
-        /// Documents of all workers together.
-        documents: u64,
-    },
-}
-
-impl Count {
-    /// The largest of one operation.
-    pub fn most(self) -> u32 {
-        match self {
-            Self::Fixed { count } => count,
-            Self::Drawn { high, .. } => high,
-            Self::Rest { batch, .. } => batch,
-        }
-    }
-
-    /// Operations until so many workers have inserted all documents; None: these are not counted.
-    pub fn batches(self, workers: u64) -> Option<u64> {
-        let Self::Rest { batch, documents } = self else { return None };
-        let (share, larger) = (documents / workers, documents % workers);
-        let batches = |documents: u64| documents.div_ceil(u64::from(batch));
-        Some(larger * batches(share + 1) + (workers - larger) * batches(share))
-    }
-}
-
-/// One operation that a bulk_write may consist of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
-    /// Index into the phase's operations.
-    pub operation: u8,
-    /// How often, relative to the others.
-    pub weight: u32,
-}
-
-/// Pool and stamps of the documents an operation writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Documents {
-    /// Index into the `pools` of `prepare`.
-    pub pool: u32,
-    /// Stamps of every copy.
-    pub stamps: Vec<Stamp>,
-}
-
-/// A document and the values put into it per operation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Template {
-    /// In JSON: canonical Extended JSON.
-    #[serde(with = "crate::extended_json")]
-    #[schemars(with = "Value")]
-    pub document: Document,
-    /// Stamps of every copy.
-    pub stamps: Vec<Stamp>,
-    /// Collections that a pipeline or a command names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mentions: Vec<Mention>,
 }

@@ -1,4 +1,4 @@
-//! A sequence as the phases that it stands for.
+//! The phases that a sequence consists of.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ impl Phase {
         if self.sequence.is_empty() {
             return vec![Cow::Borrowed(self)];
         }
-        // Arms may have their workers in processes of their own.
+        // Arms may distribute their workers over more processes.
         let Phase { workers, processes, .. } = *self;
         let stretch = |stretch: &Phase| Cow::Owned(Phase { workers, processes, ..stretch.clone() });
         self.sequence.iter().map(stretch).collect()

@@ -26,7 +26,7 @@ pub struct Behaviour {
     pub stall_every: u64,
     /// Open loop: how late it wakes up for an operation, ns.
     pub lag_ns: u64,
-    /// Its word for a worker; `loop`: tasks of one thread.
+    /// Word of `hello` for a worker; `loop`: tasks of one thread.
     pub concurrency: String,
     /// Workers of a process, at most.
     max: Option<u32>,
@@ -34,7 +34,7 @@ pub struct Behaviour {
     pub consumer_ns: Option<u64>,
     /// The write concern it claims to have resolved.
     pub w: Option<u32>,
-    /// JSON: it tells this instead, and sends a hello, and a command for each turn.
+    /// JSON: it reports this instead, and sends a hello, and a command for each turn.
     pub resolved: Option<serde_json::Value>,
     /// Version it reports.
     pub version: String,

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use adapter::protocol::AdapterOperation;
 use bson::{RawDocumentBuf, rawdoc};
-use workload::plan::Kind;
+use workload::plan::OperationKind;
 
 pub struct Driver {
     connection: TcpStream,
@@ -26,11 +26,11 @@ impl Driver {
     pub fn send(&mut self, operation: &AdapterOperation) {
         let (of, database) = (operation.collection.as_str(), self.database.as_str());
         match operation.kind {
-            Kind::InsertOne => self.exchange(&rawdoc! {
+            OperationKind::InsertOne => self.exchange(&rawdoc! {
                 "insert": of, "$db": database, "documents": [{ "_id": 1 }],
                 "writeConcern": { "w": 1, "j": true },
             }),
-            Kind::FindOne => self.exchange(&rawdoc! {
+            OperationKind::FindOne => self.exchange(&rawdoc! {
                 "find": of, "$db": database, "filter": {}, "limit": 1,
                 "$readPreference": { "mode": "nearest" },
             }),

@@ -35,7 +35,7 @@ use workload::plan::Stamp;
 use workload::schedule::Schedule;
 use workload::stamp;
 
-/// Those that every adapter has; each of them is a pretended no-op.
+/// Operations that every adapter has; each is a pretended no-op.
 const OPERATIONS: [&str; 8] =
     ["noop", "insert_one", "insert_many", "find_one", "find", "update_one", "delete_one", "count"];
 /// Longest pretended phase: a test that asks for more is wrong.
@@ -43,7 +43,7 @@ const OPERATIONS_MAX: u64 = 10_000_000;
 /// Most memory that `memory` takes: no limit is so wide.
 const MEMORY_MIB_MAX: usize = 1024;
 
-/// Its samples' file with `holes`.
+/// Size of the file of samples with `holes`.
 const HOLES_BYTES: u64 = 4 << 40;
 /// How far its turns begin in the future with `ahead`.
 const AHEAD_NS: u64 = 3_600_000_000_000;
@@ -204,7 +204,7 @@ pub fn run(behaviour: &[String], answers: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// A `prepare` that is well-formed but for an operation or pacing nobody knows.
+/// A `prepare` that is well-formed but for an unknown operation or pacing.
 fn unsupported(line: &str) -> bool {
     serde_json::from_str::<Value>(line).is_ok_and(|value| value["type"] == "prepare")
 }

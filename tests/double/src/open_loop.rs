@@ -34,7 +34,7 @@ impl OpenLoop {
         Self { schedule, zero_ns: None, free_ns: vec![0; workers], next: 0, limit, lag_ns }
     }
 
-    /// Takes operations until none can begin before `until_ns`; `service_ns` tells by its number
+    /// Takes operations until none can begin before `until_ns`; `service_ns` returns by its number
     /// how long one takes. Answers what was taken, and whether none is left.
     pub fn turn(
         &mut self,

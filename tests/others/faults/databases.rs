@@ -106,7 +106,7 @@ fn only_databases_with_our_marker_are_cleaned_away() {
         Ok(())
     });
     let clean = |more: &[&str]| lab.run([&["clean", "--uri", uri], more].concat());
-    // Of another machine, an hour after its last sign of life, and a minute after it.
+    // A database of another machine, an hour and a minute after its last sign of life.
     let ago = |ms: i64| DateTime::from_millis(DateTime::now().timestamp_millis() - ms);
     set(uri, &ours[1], doc! { "system": "elsewhere", "heartbeat": ago(3_600_000) });
     let living = claimed(uri);

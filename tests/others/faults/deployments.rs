@@ -1,4 +1,4 @@
-//! Deployments with troubles of their own: users without rights, an election in the middle.
+//! Deployments in trouble: users without rights, an election in the middle.
 
 use crate::fake_support::real::{databases, own_server, real_lab, with_client, words};
 use crate::fake_support::{code, stderr, wait_until};

@@ -15,7 +15,7 @@ fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("Linux has it").into()
 }
 
-/// The writing end of a pipe that nobody reads.
+/// The writing end of a pipe that no one reads.
 fn unread() -> Stdio {
     std::io::pipe().expect("a pipe").1.into()
 }

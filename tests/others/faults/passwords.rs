@@ -1,4 +1,4 @@
-//! Passwords: a server that wants one says so. A given one reaches nobody but the drivers, however
+//! Passwords: a server that wants one says so. A given one reaches only the drivers, however
 //! much these print.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::support::said;
 use mongodb::bson::doc;
 use server::ServerHandle;
 
-/// As it stands in the URI, and as a driver may print it.
+/// The password in the URI, and in the forms in which a driver may print it.
 const PASSWORD: [&str; 3] = ["s3cret%2Fw0rd", "s3cret/w0rd", "s3cret%2fw0rd"];
 
 /// A server with access control and one user; returns a URI without credentials, and one with.
@@ -48,7 +48,7 @@ fn a_server_that_needs_a_password_says_so() {
     assert!([0, 6].contains(&code(&output)), "the right one works: {}", said(&output));
 }
 
-/// Adapters that repeat their whole input: in the log, on stdout, in answers. Their words stand in
+/// Adapters that repeat their whole input: in the log, on stdout, in answers. Their words are in
 /// files, for command lines are searched.
 fn talkative(lab: &Lab) {
     let fake = fake_command(QUICK);
@@ -180,7 +180,7 @@ fn a_connection_string_in_the_wrong_place_is_not_repeated() {
 /// A verb, and what its `--help` says of its words.
 struct Verb {
     words: Vec<String>,
-    /// With a value, each with that value's name.
+    /// Flags that take a value, each with that value's name.
     flags: Vec<(String, String)>,
     variables: Vec<String>,
 }
@@ -235,7 +235,7 @@ fn no_flag_repeats_a_password() {
     let mut lines: Vec<(Vec<String>, Option<String>)> = Vec::new();
     let mut seen = BTreeSet::new();
     for mut verb in Verb::all(&lab, Vec::new()) {
-        // All studies have the flags of one, and some of their own.
+        // All studies have the flags of one, and some more.
         let first = verb.words.first().cloned();
         verb.flags.retain(|(flag, _)| seen.insert((first.clone(), flag.clone())));
         verb.variables.retain(|name| seen.insert((first.clone(), name.clone())));
@@ -278,7 +278,7 @@ fn no_flag_repeats_a_password() {
     });
 }
 
-/// Where nobody expects user and password: in hosts, in parameters, in the lines of a workload.
+/// Where no one expects user and password: in hosts, in parameters, in the lines of a workload.
 #[test]
 fn a_plan_and_a_mistake_show_no_password() {
     let lab = Lab::new();

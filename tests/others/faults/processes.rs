@@ -204,7 +204,7 @@ fn private_documents_stay_private() {
 #[test]
 fn an_orphaned_installer_and_the_next_one_do_not_meet() {
     let lab = Lab::new();
-    // Its installer notes its begin and end, and its child would go on without it.
+    // The installer notes its begin and end, and its child would go on without it.
     let notes = lab.path("notes").display().to_string();
     let script = format!(
         "echo begin >>{notes}; (trap '' TERM HUP; sleep 3; touch late); \
@@ -228,7 +228,7 @@ fn an_orphaned_installer_and_the_next_one_do_not_meet() {
 fn a_background_server_keeps_nothing_of_its_caller() {
     let lab = Lab::with_shared_cache();
     let lock = lab.write("lock", "");
-    // As a shell script would call it with `exec 9>lock; flock 9`, in a pipe.
+    // A shell script would call it like this, with `exec 9>lock; flock 9`, in a pipe.
     let script = "exec 9>>lock 8>&1; flock 9; exec \"$0\" server start >started";
     let mut shell = Command::new("sh");
     shell
@@ -237,7 +237,7 @@ fn a_background_server_keeps_nothing_of_its_caller() {
         .stdout(Stdio::piped());
     shell.stderr(File::create(lab.path("stderr")).expect("a file"));
     let child = shell.spawn().expect("it starts");
-    // Ends only when nobody holds the pipe any more.
+    // Ends only when no one holds the pipe any more.
     let output = child.wait_with_output().expect("it ends");
     let told = fs::read_to_string(lab.path("stderr")).expect("a file");
     let free = File::open(&lock).expect("a file").try_lock();

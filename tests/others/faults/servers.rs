@@ -113,7 +113,7 @@ fn a_server_that_runs_out_of_disk_is_named_and_finished_rounds_stay_readable() {
     let Some(lab) = real_lab(test) else { return };
     lab.write("filling.yaml", FILLING);
     let words = ["run", "filling.yaml", "--out", "out", "-d", "python", "--rounds", "9"];
-    // With a small cache mongod writes early.
+    // A mongod with a small cache writes early.
     let words = [&words[..], &["--server-cache", "256MiB"]].concat();
     let then = r#"[ -z "$(ls "$disk")" ] || exit 96"#;
     let Some(output) = lab.with_a_full_server(test, 2, &words, then) else { return };
@@ -243,7 +243,7 @@ fn a_foreign_server_that_dies_is_named() {
     lab.assert_nothing_runs();
 }
 
-/// With an embedded server, in its second round.
+/// Interrupts an experiment on an embedded server in its second round.
 fn interrupted(test: &str, signal: Signal) {
     let Some(lab) = real_lab(test) else { return };
     let (mut child, mongod) = embedded(&lab, &[]);

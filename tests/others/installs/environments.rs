@@ -1,4 +1,4 @@
-//! The environments in the cache: listed, and removed when nobody needs them.
+//! The environments in the cache: listed, and removed when no one needs them.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -103,7 +103,7 @@ fn those_that_were_not_used_for_long_are_removed_on_request() {
     for folder in &folders {
         unused_for(Path::new(folder), 31);
     }
-    // Its use is noted.
+    // The use of the environment is noted.
     installed(&lab, "even@1.1.0");
     let rows = listed(&lab);
     assert!(rows[0].ends_with("31 days ago current"), "{rows:?}");

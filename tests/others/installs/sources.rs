@@ -82,7 +82,7 @@ fn a_folder_whose_name_contradicts_its_driver_is_lost() {
     assert_eq!(lost, 1, "{}", said(&output));
 }
 
-/// As the tools of each ecosystem write a driver of one's own.
+/// The forms in which the tools of each ecosystem name a driver on this machine.
 #[test]
 fn manifests_know_the_paths_that_a_driver_is_built_from() {
     let manifests = discover(None).expect("manifests");

@@ -270,7 +270,7 @@ fn listings_are_read_as_the_manifests_say() {
         let read: Vec<&str> = read.iter().map(|it| it.version.as_str()).collect();
         assert_eq!(read.join(" "), versions, "{name}");
     }
-    // Of MetaCPAN's answer, in Perl itself.
+    // The Perl program that reads MetaCPAN's answer.
     let lab = Lab::new();
     fs::create_dir(lab.path("HTTP")).expect("a folder");
     lab.write(
@@ -342,7 +342,7 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
     let lost = &record["unavailable"][0];
     assert_eq!(lost["adapter"], "many@1.1.0");
     assert!(lost["reason"].as_str().is_some_and(|it| it.contains("yanked")), "{lost}");
-    // Of two one is left: it is measured alone.
+    // One of the two is left: it is measured alone.
     fs::remove_dir_all(lab.path("out")).expect("it is there");
     let output = lab.experiment(&drivers[..2], &["--rounds", "6"]);
     assert_eq!(code(&output), 0, "{}", said(&output));

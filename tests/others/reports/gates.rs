@@ -82,7 +82,7 @@ fn a_gate_that_is_none_is_refused() {
 fn a_study_has_no_gates() {
     let lab = Lab::even_and_slow();
     assert_eq!(code(&lab.experiment(&["even"], &["--rounds", "1"])), 0);
-    // As the record of a study of one experiment, and of several ones.
+    // The record of a study of one experiment, and of several.
     let record = fs::read_to_string(lab.path("out/experiment.json")).expect("a record");
     let mut record: Value = serde_json::from_str(&record).expect("JSON");
     record["study"] = json!({"name": "noise", "scale": 1.0, "originals": {}});
@@ -173,7 +173,7 @@ fn a_missing_toolchain_is_skipped_unless_the_arm_was_named() {
     let needs = "[[needs]]\nrun = ['false']\nmatch = '.'\nwants = 'an exotic compiler'\n\
                  install_hint = 'find one'\n";
     lab.rewrite("exotic", |text| text.to_owned() + needs);
-    // Of all adapters that there are only this one is taken where none is named.
+    // Only this adapter is installed, so it is taken if none is named.
     assert_eq!(code(&lab.run(["adapters", "install", "even"])), 0);
     for drivers in [&["even", "exotic"][..], &[]] {
         let gate = "errors <= 0";

@@ -18,7 +18,7 @@ const SIX: [&str; 6] = ["--rounds", "6", "--seed", "1", "--phase", "first"];
 /// An experiment with each of the verdicts that an interval gives.
 struct Verdicts {
     lab: Lab,
-    /// Of `run --json`.
+    /// Output of `run --json`.
     output: Output,
     analysis: Value,
 }

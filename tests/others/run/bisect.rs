@@ -56,7 +56,7 @@ fn read(lab: &Lab, name: &str) -> String {
     fs::read_to_string(lab.path(name)).expect("a file")
 }
 
-/// As an experiment is after a kill in its last round; returns the runs it had.
+/// Cuts an experiment as a kill in its last round does; returns the runs it had.
 fn cut(lab: &Lab, experiment: &str) -> Vec<String> {
     let file = |name: &str| format!("out/{experiment}/{name}");
     let runs = read(lab, &file("runs.jsonl"));
@@ -188,7 +188,7 @@ fn of_three_versions_neighbours_are_compared() {
     assert!(rest.starts_with("SLOWER SINCE lib@1.5.0: lib@1.5.0 takes 15"), "{told}");
 }
 
-/// Of 32 releases 1.1.0 does not start, and the newest cannot be installed.
+/// Among 32 releases 1.1.0 does not start, and the newest cannot be installed.
 #[test]
 fn of_many_versions_those_that_cannot_be_measured_are_named() {
     let lab = releases(32, "1.0.0", 115_000);

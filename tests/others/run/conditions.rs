@@ -71,7 +71,7 @@ fn a_driver_that_waits_for_no_answers_by_default_gets_whole_runs() {
     lab.write("inserts.yaml", INSERTS);
     let words = ["run", "inserts.yaml", "--server", "absorber", "--out", "out", "--rounds", "1"];
     let output = lab.run(words.into_iter().chain(["-d", "even", "-d", "rash"]));
-    // A fake inserts nothing, which its receipts tell.
+    // A fake inserts nothing, which its receipts say.
     assert!(stderr(&output).contains("insert_one takes whole runs"), "{}", said(&output));
     let chosen = &lab.record()["settings"]["interleave"][0];
     assert_eq!(chosen["interleave"], "runs");

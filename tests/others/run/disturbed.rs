@@ -102,7 +102,7 @@ fn other_processes_that_disturb_little_are_a_caution() {
 fn a_round_is_made_in_the_place_of_a_disturbed_one() {
     let lab = lab();
     disturb(&lab, &[2, 5], &compiler());
-    // As if it had been cut after its seventh round.
+    // The record of an experiment that was cut after its seventh round.
     let mut record = lab.record();
     record["ended"] = json!("interrupted");
     fs::write(lab.path("out/experiment.json"), record.to_string()).expect("a file");

@@ -150,7 +150,7 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
         Ok(program) => program,
         Err(reason) => return skip(name, &reason.to_string()),
     };
-    // Under a name of its own, for other servers may be at work here.
+    // The name is unique, because other servers may be at work here.
     let served = lab.path("served-mongod");
     symlink(&program.path, &served).expect("a link");
     program.path = served;

@@ -1,4 +1,4 @@
-//! Options that a driver does not tell are read on the wire, before the first round.
+//! Options that a driver does not report are read on the wire, before the first round.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ phases:
   - {operation: find_one, collection: items, warmup: 0.1, duration: 0.2}
 ";
 
-/// Adapters that tell this much, each once; the processes of each go to a file of its name.
+/// Adapters that report this much, each once; the processes of each go to a file of its name.
 fn measured(told: &[(&str, &Value)], options: &[&str]) -> Lab {
     let lab = Lab::new();
     lab.write("finds.yaml", FINDS);

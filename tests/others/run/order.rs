@@ -129,7 +129,7 @@ fn phases_come_in_the_order_of_the_workload_for_all_arms_together() {
     }
 }
 
-/// Three no-op phases without a warm-up of their own.
+/// Three no-op phases without a `warmup`.
 const COLD: &str = "name: cold\nwhy: Warm-up as the method has it.\nphases:\n\
                     - {name: one, operation: noop}\n- {name: two, operation: noop}\n\
                     - {name: three, operation: noop}\n";

@@ -27,7 +27,7 @@ fn an_arm_that_lacks_a_phase_is_in_the_others() {
         let single = run["arm"].as_str().is_some_and(|arm| arm.starts_with("single"));
         assert_eq!(names, if single { &["few"][..] } else { &["few", "many"] }, "{run}");
     }
-    // Its two workers are two processes.
+    // The two workers are two processes.
     let record = lab.record();
     assert!(record["arms"].to_string().contains("not_measured"), "{record}");
     let shown = flat(&stdout(&output));

@@ -13,7 +13,7 @@ use base::error::Result;
 use record::folder::Folder;
 use record::records::Run;
 use record::servers::{Made, Servers};
-use stats::across::{AcrossVerdict, OnServer, across};
+use stats::across_servers::{AcrossVerdict, OnServer, across};
 use stats::judge::Measure;
 use stats::ratio::log_ratios;
 use stats::verdict::Verdict;

@@ -12,7 +12,7 @@ use crate::analysis::rounds::Rounds;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use record::records::{Arm, Experiment, Run};
 use record::servers::Made;
-use stats::compare::{Arms, Comparison, Rules, compare};
+use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::judge::Measure;
 use stats::threshold::{Interleave, ThresholdParts};
 use stats::verdict::Verdict;

@@ -4,7 +4,7 @@ use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Metric;
 use format::time;
 use record::records::{PhaseRun, Quantiles};
-use stats::compare::Comparison;
+use stats::comparison::Comparison;
 use stats::descriptive::median;
 use stats::verdict::Verdict;
 use workload::plan::{Count, Phase};

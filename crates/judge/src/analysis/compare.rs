@@ -8,8 +8,8 @@ use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::since::{self, Series};
 use crate::analysis::types::{ComparisonRow, DriftRow, Metric};
 use record::records::{Arm, Experiment, PhaseRun, Quantiles, ServerKind};
-use stats::bias::{self, Drift};
-use stats::compare::Comparison;
+use stats::bias::{self, HalfDrift};
+use stats::comparison::Comparison;
 use stats::descriptive::median;
 use stats::gates::{self, Gate};
 use stats::judge::{Entrant, Judged, Measure, Terms, judge};
@@ -360,7 +360,7 @@ impl PhaseComparison<'_> {
     }
 }
 
-fn drift(drift: &Drift, order: Order) -> DriftRow {
+fn drift(drift: &HalfDrift, order: Order) -> DriftRow {
     let [estimate_percent, low_percent, high_percent] =
         [drift.found.estimate, drift.found.low, drift.found.high].map(percent);
     let mut sentence = drift.sentence();

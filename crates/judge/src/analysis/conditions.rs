@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::analysis::types::{ConditionRow, ConditionValue};
 use record::records::{Arm, Experiment};
-use stats::gates::{self, Checked, Outcome};
+use stats::gates::{self, GateOutcome, GateResult};
 use workload::operation_keys::{takes_read_concern, takes_write_concern};
-use workload::plan::{Kind, Operation, Phase};
+use workload::plan::{Operation, OperationKind, Phase};
 
 /// Where neither the driver nor the wire tells.
 const UNKNOWN: &str = "not told";
@@ -80,7 +80,7 @@ const CONDITIONS: [Condition; 14] = [
             COUNT,
             &[],
             |arm, _| word(arm.resolved["commands"].get("count").filter(|it| !it.is_null())),
-            |it| it.kind == Kind::Count,
+            |it| it.kind == OperationKind::Count,
         )
     },
     Condition {
@@ -174,11 +174,11 @@ impl Conditions {
     }
 
     /// G8.
-    pub fn gate(&self) -> Checked {
+    pub fn gate(&self) -> GateResult {
         let checked = gates::conditions(&self.of[0], &self.of[1], &self.allowed);
         match checked.outcome {
             // Listed once for the whole report, not beside each verdict.
-            Outcome::Warn(_) => Checked { gate: checked.gate, outcome: Outcome::Pass },
+            GateOutcome::Warn(_) => GateResult { gate: checked.gate, outcome: GateOutcome::Pass },
             _ => checked,
         }
     }
@@ -350,7 +350,7 @@ mod tests {
         serde_json::from_value(value).expect("a phase")
     }
 
-    fn found(a: &Arm, b: &Arm, kind: &str) -> (Outcome, Option<String>) {
+    fn found(a: &Arm, b: &Arm, kind: &str) -> (GateOutcome, Option<String>) {
         let found = Conditions::new(a, b, &phase(kind, &Value::Null), "standalone");
         (found.gate().outcome, found.axis())
     }
@@ -364,11 +364,11 @@ mod tests {
             &json!({ "write_concern": { "w": 0 }, "max_pool_size": 100 }),
         );
         let asked = Some("write concern w:0 against w:1".to_owned());
-        assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, asked));
-        assert_eq!(found(&a, &b, "find_one"), (Outcome::Pass, None), "reads do not feel it");
+        assert_eq!(found(&a, &b, "insert_one"), (GateOutcome::Pass, asked));
+        assert_eq!(found(&a, &b, "find_one"), (GateOutcome::Pass, None), "reads do not feel it");
         let own = phase("insert_one", &json!({ "w": 1 }));
         let own = Conditions::new(&a, &b, &own, "standalone");
-        assert_eq!((own.gate().outcome, own.axis()), (Outcome::Pass, None), "it has its own");
+        assert_eq!((own.gate().outcome, own.axis()), (GateOutcome::Pass, None), "it has its own");
         let none = "the server's default";
         assert_eq!(write_concern(&a, "replica set r"), none);
     }
@@ -378,7 +378,7 @@ mod tests {
         let a = arm("go@2", &[], &json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
         let b = arm("go@2", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
         let reason = "the arms differ in pool size 100 against 5, write concern w:1 against w:0";
-        assert_eq!(found(&a, &b, "insert_one").0, Outcome::Fail(reason.to_owned()));
+        assert_eq!(found(&a, &b, "insert_one").0, GateOutcome::Fail(reason.to_owned()));
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         let a = arm("node@7", &[], &json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
         let b = arm("node@1", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
         let named = Some("write concern w:0 against w:1".to_owned());
-        assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, named));
+        assert_eq!(found(&a, &b, "insert_one"), (GateOutcome::Pass, named));
     }
 
     #[test]
@@ -414,16 +414,20 @@ mod tests {
                  differ at once",
             ),
         ] {
-            assert_eq!(said(&new, &other), (Outcome::Pass, Some(expected.to_owned())));
+            assert_eq!(said(&new, &other), (GateOutcome::Pass, Some(expected.to_owned())));
         }
-        assert_eq!(said(&new, &of("node@2", "20", "promise")), (Outcome::Pass, None));
+        assert_eq!(said(&new, &of("node@2", "20", "promise")), (GateOutcome::Pass, None));
         let rust = |id: &str, dialect: &str| {
             arm(id, &[("api", "async"), ("dialect", dialect)], &json!({}))
         };
         let expected = "API v3 async against v2 async; driver and API differ at once";
         let (_, axis) = said(&rust("rust@2", "v2"), &rust("rust@3", "v3"));
         assert_eq!(axis.as_deref(), Some(expected));
-        assert_eq!(said(&new, &of("go@2", "1.25", "v2")), (Outcome::Pass, None), "two languages");
+        assert_eq!(
+            said(&new, &of("go@2", "1.25", "v2")),
+            (GateOutcome::Pass, None),
+            "two languages"
+        );
     }
 
     #[test]
@@ -431,9 +435,9 @@ mod tests {
         let by = |id, command: Value| arm(id, &[], &json!({ "commands": { "count": command } }));
         let (a, b) = (by("node@7", json!("aggregate")), by("node@1", json!("count")));
         let reason = "the arms differ in command of count aggregate against count";
-        assert_eq!(found(&a, &b, "count").0, Outcome::Fail(reason.to_owned()));
-        assert_eq!(found(&a, &b, "find_one").0, Outcome::Pass);
-        assert_eq!(found(&a, &by("x@1", Value::Null), "count").0, Outcome::Pass, "not told");
+        assert_eq!(found(&a, &b, "count").0, GateOutcome::Fail(reason.to_owned()));
+        assert_eq!(found(&a, &b, "find_one").0, GateOutcome::Pass);
+        assert_eq!(found(&a, &by("x@1", Value::Null), "count").0, GateOutcome::Pass, "not told");
     }
 
     #[test]
@@ -441,10 +445,10 @@ mod tests {
         let of = |resolved: Value| arm("go@2", &[], &resolved);
         let [unset, set] = [Value::Null, json!(5)].map(|size| of(json!({ "min_pool_size": size })));
         let reason = "the arms differ in smallest pool unset against 5";
-        assert_eq!(found(&unset, &set, "find_one").0, Outcome::Fail(reason.to_owned()));
+        assert_eq!(found(&unset, &set, "find_one").0, GateOutcome::Fail(reason.to_owned()));
         let untold = of(json!({}));
-        assert_eq!(found(&untold, &set, "find_one").0, Outcome::Pass);
-        assert_eq!(found(&untold, &untold, "count").0, Outcome::Pass);
+        assert_eq!(found(&untold, &set, "find_one").0, GateOutcome::Pass);
+        assert_eq!(found(&untold, &untold, "count").0, GateOutcome::Pass);
         let words =
             |arm: &Arm| [write_concern(arm, ""), read_concern(arm, ""), compressors(arm, "")];
         assert_eq!(words(&untold), [UNKNOWN; 3]);
@@ -458,6 +462,6 @@ mod tests {
         let mut b = a.clone();
         b.native = Some(true);
         let reason = "the arms differ in native extension false against true";
-        assert_eq!(found(&a, &b, "find_one").0, Outcome::Fail(reason.to_owned()));
+        assert_eq!(found(&a, &b, "find_one").0, GateOutcome::Fail(reason.to_owned()));
     }
 }

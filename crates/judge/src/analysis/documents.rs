@@ -7,7 +7,7 @@ use format::{count, figure};
 use record::records::{Experiment, PhaseRun};
 use stats::descriptive::median;
 use workload::operations::about;
-use workload::plan::{Kind, Operation, Phase};
+use workload::plan::{Operation, OperationKind, Phase};
 
 /// A smaller difference between two arms may be the keys that each came to, as a fraction.
 const DIFFERENCE_MIN: f64 = 0.01;
@@ -25,9 +25,9 @@ enum Adds {
 
 fn adds(made: &Operation) -> Adds {
     match made.kind {
-        Kind::Find | Kind::Aggregate => Adds::Documents,
-        Kind::Count | Kind::EstimatedCount => Adds::Number,
-        Kind::Noop if made.documents.is_some() => Adds::Number,
+        OperationKind::Find | OperationKind::Aggregate => Adds::Documents,
+        OperationKind::Count | OperationKind::EstimatedCount => Adds::Number,
+        OperationKind::Noop if made.documents.is_some() => Adds::Number,
         kind if about(kind).reads_documents => Adds::One,
         _ => Adds::Nothing,
     }
@@ -86,7 +86,7 @@ pub fn doubts(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
         let own = experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
         let arms: Vec<(&str, Vec<&PhaseRun>)> =
             own.map(|arm| (arm.id.as_str(), rounds.every(&arm.id, &phase.name))).collect();
-        for made in phase.operations.iter().filter(|it| it.kind != Kind::Noop) {
+        for made in phase.operations.iter().filter(|it| it.kind != OperationKind::Noop) {
             let loaded = experiment.plan.collection(made).map_or(0, |it| it.loaded);
             let nothing = finds_nothing(loaded, phase, made, &arms);
             doubts.extend(nothing.or_else(|| differs(phase, made, &arms)));

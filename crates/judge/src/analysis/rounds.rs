@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::records::{Experiment, PhaseRun, Run};
-use stats::disturbed::{self, Around, Step};
-use stats::gates::{self, Outcome};
-use stats::looks::{Look, Standing};
+use stats::disturbed::{self, ForeignLoad, RoundStep};
+use stats::gates::{self, GateOutcome};
+use stats::looks::{Look, RoundsProgress};
 
 /// One arm in one phase: a run per round, None where the run is void.
 pub type PerRound<'a> = Vec<Option<&'a PhaseRun>>;
@@ -19,7 +19,7 @@ pub struct Rounds<'a> {
     compared: Vec<u32>,
     disturbed: Vec<bool>,
     look: Look,
-    step: Step,
+    step: RoundStep,
     runs: ByKey<'a>,
     clock_source: &'a str,
 }
@@ -64,8 +64,8 @@ impl<'a> Rounds<'a> {
     }
 
     /// How far the experiment has come.
-    pub fn standing(&self) -> Standing {
-        Standing {
+    pub fn standing(&self) -> RoundsProgress {
+        RoundsProgress {
             round: self.count() as u32,
             look: self.look,
             step: self.step,
@@ -95,7 +95,7 @@ impl<'a> Rounds<'a> {
     /// and how much that was.
     pub fn restless(&self) -> Option<(usize, String)> {
         let mut around = around(&self.runs, &self.compared);
-        around.retain(Around::is_restless);
+        around.retain(ForeignLoad::is_restless);
         (!around.is_empty()).then(|| (around.len(), disturbed::words(&around)))
     }
 
@@ -178,8 +178,8 @@ impl<'a> Rounds<'a> {
             return Err(gate.reason.clone());
         }
         match gates::clock_source(self.clock_source).outcome {
-            Outcome::Fail(reason) => Err(reason),
-            Outcome::Pass | Outcome::Warn(_) => Ok(found),
+            GateOutcome::Fail(reason) => Err(reason),
+            GateOutcome::Pass | GateOutcome::Warn(_) => Ok(found),
         }
     }
 }
@@ -193,7 +193,7 @@ fn in_round<'a, 'b>(
 }
 
 /// Load that is not ours, by round: all runs of a round record the same.
-fn around<'a>(runs: &ByKey<'a>, rounds: &[u32]) -> Vec<Around<'a>> {
+fn around<'a>(runs: &ByKey<'a>, rounds: &[u32]) -> Vec<ForeignLoad<'a>> {
     let of = |round: &u32| Some(runs.range((*round, "", 0)..).next()?.1.machine_noise.around());
     rounds.iter().filter_map(of).collect()
 }

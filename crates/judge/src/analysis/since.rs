@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use record::records::{Arm, Experiment};
-use stats::changes::{Split, slope, splits, steps, undone};
+use stats::changes::{ChangePoint, slope, splits, steps, undone};
 use stats::descriptive::median;
 use stats::judge::Measure;
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
@@ -126,7 +126,7 @@ impl SinceRow {
     }
 
     /// `GRADUAL: 12 % slower from 4.2 to 4.8; no single version stands out.`
-    fn gradual(&self, found: &[Split], rounds: &[Vec<f64>]) -> Option<String> {
+    fn gradual(&self, found: &[ChangePoint], rounds: &[Vec<f64>]) -> Option<String> {
         let Range { start, end } = slope(found)?;
         // Between the two versions that are named: the steps are between medians of several, and
         // their sum is not.
@@ -146,7 +146,7 @@ impl SinceRow {
 /// p = 0.0001); …`. The size is that between two stretches of versions, not between two versions,
 /// so the sentence names them. Only a slower one can be mended.
 fn change(
-    split: &Split,
+    split: &ChangePoint,
     versions: &[&Arm],
     undone: Option<usize>,
     (metric, through): (Metric, &str),

@@ -3,7 +3,7 @@
 use super::case::Case;
 use crate::analysis::types::Finding;
 use format::figure;
-use workload::operations::{Counted, about, inserts};
+use workload::operations::{ServerCount, about, inserts};
 use workload::plan::Operation;
 
 pub const NAME: &str = "one-way-writes";
@@ -57,8 +57,8 @@ fn one_way(operation: &Operation) -> bool {
 /// The server's counter that such operations raise, and the documents of each.
 fn counted(operation: &Operation) -> (Option<&'static str>, f64) {
     let counter = match about(operation.kind).counted {
-        Counted::By(counter) => Some(counter),
-        Counted::Not | Counted::AsCommand | Counted::ByParts => None,
+        ServerCount::By(counter) => Some(counter),
+        ServerCount::Not | ServerCount::AsCommand | ServerCount::ByParts => None,
     };
     (counter, inserts(operation).max(1) as f64)
 }

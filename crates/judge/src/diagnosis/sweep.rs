@@ -5,7 +5,7 @@ use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
 use format::{figure, fixed, small};
 use record::records::{Experiment, Run};
-use stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
+use stats::usl::{LEVELS_MIN, ROUNDS_MIN, ScalingFit, scaling};
 use workload::plan::Phase;
 
 pub const NAME: &str = "contention";
@@ -74,11 +74,11 @@ fn levels(cells: &[Cell], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
     levels
 }
 
-fn bends(scaling: &Scaling) -> bool {
+fn bends(scaling: &ScalingFit) -> bool {
     (scaling.alpha.0 > 0.0 || scaling.beta.0 > 0.0) && scaling.efficiency() < EFFICIENCY_MAX
 }
 
-fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling) -> Finding {
+fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &ScalingFit) -> Finding {
     let rounds = levels.iter().map(|(_, rounds)| rounds.len()).min().unwrap_or(0);
     let law = scaling.law;
     let mut numbers = vec![
@@ -112,7 +112,7 @@ fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling
     }
 }
 
-fn sentence(scaling: &Scaling, levels: usize, rounds: usize) -> String {
+fn sentence(scaling: &ScalingFit, levels: usize, rounds: usize) -> String {
     let law = scaling.law;
     let bound = match (law.roof(), law.optimum()) {
         (Some(roof), Some(optimum)) if scaling.alpha.0 > 0.0 => format!(

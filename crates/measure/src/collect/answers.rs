@@ -7,7 +7,7 @@ use base::error::{Error, Result};
 use record::samples::Sample;
 use workload::expected::{Answered, Expectation, Expected};
 use workload::operations::{about, varies};
-use workload::plan::{Kind, Phase, Plan};
+use workload::plan::{OperationKind, Phase, Plan};
 use workload::schedule::Schedule;
 
 /// Deeds of the right operations of one template, where only their records tell.
@@ -37,7 +37,7 @@ impl<'a> RightAnswers<'a> {
         let phase = &plan.phases[number];
         let expectation = Expectation::new(plan, number);
         let given = phase.operations.iter().map(|made| {
-            let tells = varies(made) || made.kind == Kind::BulkWrite;
+            let tells = varies(made) || made.kind == OperationKind::BulkWrite;
             tells.then(Given::default)
         });
         Self { inputs, number, phase, expectation, given: given.collect(), schedule: None }
@@ -69,7 +69,7 @@ impl<'a> RightAnswers<'a> {
         if let Some(given) = given
             && let Some((record, _)) = schedule.record(slice, index)
         {
-            if self.phase.operations[place].kind == Kind::BulkWrite {
+            if self.phase.operations[place].kind == OperationKind::BulkWrite {
                 for part in schedule.parts(record) {
                     let made = self.phase.operations.get(usize::from(part.operation));
                     match made.map(|made| about(made.kind)) {

@@ -27,7 +27,7 @@ use intervals::Intervals;
 use queue::Extent;
 use record::messages::Sent;
 use record::samples::Sample;
-use stats::little::{LittlesLaw, Stretch};
+use stats::littles_law::{LittlesLaw, Stretch};
 use tail::each;
 use tap::tap_summary::CallSpan;
 use workload::expected::Expected;

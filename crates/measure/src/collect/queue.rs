@@ -9,7 +9,7 @@ use record::records::Queue;
 use record::samples::Sample;
 use stats::histogram::Histogram;
 use stats::mann_kendall::mann_kendall;
-use stats::overload::{Depth, capacity_per_s};
+use stats::overload::{QueueDepth, capacity_per_s};
 use stats::theil_sen::{Slope, theil_sen};
 use workload::plan::{Pacing, Phase};
 
@@ -71,7 +71,7 @@ struct Trace {
     service: Vec<(f64, f64)>,
     services: Histogram,
     waits: Histogram,
-    depth: Depth,
+    depth: QueueDepth,
     ended_while_arriving: u64,
     last_arrival_ns: u64,
 }
@@ -85,7 +85,7 @@ impl Trace {
             service: Vec::new(),
             services: Histogram::new(),
             waits: Histogram::new(),
-            depth: Depth::new(extent.first_ns, extent.last_arrival_ns, extent.last_end_ns),
+            depth: QueueDepth::new(extent.first_ns, extent.last_arrival_ns, extent.last_end_ns),
             ended_while_arriving: 0,
             last_arrival_ns: extent.last_arrival_ns,
         }

@@ -100,8 +100,8 @@ impl Fit {
         (self.total > 0.0).then(|| 1.0 - self.unexplained / self.total)
     }
 
-    /// b with its interval: s² = unexplained/(effective - 2). The effective number of blocks stands
-    /// for their number (Santer and others 2000, 2008).
+    /// b with its interval: s² = unexplained/(effective - 2). The effective number of blocks
+    /// replaces their number (Santer and others 2000, 2008).
     pub fn coefficient(&self) -> Interval {
         let degrees = self.effective - 2.0;
         let error = (self.unexplained / degrees / self.g_squares).sqrt();

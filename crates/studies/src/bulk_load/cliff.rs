@@ -4,7 +4,7 @@ use super::tenths::PARTS;
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
 use format::{bytes, count, figure};
-use stats::changes::{Split, splits, steps};
+use stats::changes::{ChangePoint, splits, steps};
 use stats::ratio::percent;
 
 /// Half the rate is a cliff; less is a slope that nobody falls off.
@@ -46,14 +46,14 @@ pub fn evidence(loads: &[Load], part: &str, what: &str) -> Option<Evidence> {
 }
 
 /// The first step to half the rate or less.
-pub fn cliff(rates: &[Vec<f64>]) -> Option<Split> {
+pub fn cliff(rates: &[Vec<f64>]) -> Option<ChangePoint> {
     let costs: Vec<Vec<f64>> =
         rates.iter().map(|round| round.iter().map(|rate| -rate.ln()).collect()).collect();
     let found = steps(&costs, &splits(&costs, CLIFF, SEED), CLIFF);
     found.into_iter().find(|it| it.change.estimate > 0.0)
 }
 
-fn words(load: &Load, what: &str, split: &Split) -> String {
+fn words(load: &Load, what: &str, split: &ChangePoint) -> String {
     let documents = load.documents * split.at as u64 / PARTS;
     let index_bytes = load.index_bytes.map(|it| it.median.estimate);
     let of_each = if what == "index" { index_bytes } else { Some(load.document_bytes) };

@@ -11,17 +11,17 @@ use crate::evidence;
 use judge::analysis::rounds::Rounds;
 use record::records::{Experiment, Run};
 use stats::descriptive::{median, over_rounds};
-use stats::disturbed::{self, Around};
+use stats::disturbed::{self, ForeignLoad};
 use stats::ratio::{log_ratios, percent};
 use stats::threshold::Quantity;
 
 /// The study's tables and its answer, from its runs.
 pub fn analyse(experiment: &Experiment, runs: &[Run]) -> NoiseAnalysis {
-    let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
+    let mut around: BTreeMap<u32, ForeignLoad<'_>> = BTreeMap::new();
     for run in runs {
         around.entry(run.round).or_insert_with(|| run.machine_noise.around());
     }
-    let flags: Vec<bool> = around.values().map(Around::is_disturbed).collect();
+    let flags: Vec<bool> = around.values().map(ForeignLoad::is_disturbed).collect();
     let look = experiment.settings.looks.first();
     let only_quiet = disturbed::only_quiet(&flags, look.rounds, look.alpha);
     let rounds = around.len() as u32;

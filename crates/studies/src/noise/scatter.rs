@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use stats::compare::rounds_for_an_interval;
+use stats::comparison::rounds_for_an_interval;
 use stats::descriptive::Interval;
 use stats::looks::LookPlan;
 use stats::ratio::percent;

@@ -1,8 +1,8 @@
 //! Collects mistakes while a workload is checked, so that a user sees all of them at once.
 
+use super::located::Location;
 use super::problem::Problem;
 use super::workload_file::Loaded;
-use super::located::Location;
 
 /// The collection that marks a database as made by mongodyno: no workload may touch it.
 pub const MARKER: &str = "made_by_mongodyno";

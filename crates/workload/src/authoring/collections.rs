@@ -4,11 +4,12 @@ use super::checking::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout};
 use super::layout;
 use super::located::At;
-use crate::plan::{self, Stamp, StampForm, StampSource};
 use super::pool::{Pool, documents_max};
-use super::yaml;
 use super::shard::shard_of;
 use super::user_file;
+use super::yaml;
+use super::yaml_values::IndexYaml;
+use crate::plan::{self, Stamp, StampForm, StampSource};
 
 /// Keys travel as JSON numbers and doubles: they stay below 2^53, and documents far below.
 const DOCUMENTS_MAX: u64 = 1 << 40;
@@ -17,7 +18,7 @@ const DOCUMENTS_MAX: u64 = 1 << 40;
 pub fn collection(
     check: &mut Check<'_>,
     name: &At<String>,
-    given: &At<yaml::Collection>,
+    given: &At<yaml::CollectionYaml>,
     seed: u64,
 ) -> Option<(plan::Collection, Pool)> {
     check_name(check, name);
@@ -83,7 +84,7 @@ fn check_name(check: &mut Check<'_>, name: &At<String>) {
 fn documents(
     check: &mut Check<'_>,
     name: &At<String>,
-    given: &At<yaml::Collection>,
+    given: &At<yaml::CollectionYaml>,
     seed: u64,
 ) -> Option<(Pool, Vec<Stamp>)> {
     let keys = &given.value;
@@ -135,7 +136,7 @@ fn documents(
 
 fn with_id(
     check: &mut Check<'_>,
-    document: &At<super::located::Named<At<super::fields::Field>>>,
+    document: &At<super::located::NamedEntries<At<super::fields::FieldYaml>>>,
     layout: &mut Layout,
 ) {
     if document.value.get("_id").is_none() {
@@ -157,7 +158,7 @@ fn with_id(
     }
 }
 
-fn check_fill(check: &mut Check<'_>, keys: &yaml::Collection, layout: &Layout) {
+fn check_fill(check: &mut Check<'_>, keys: &yaml::CollectionYaml, layout: &Layout) {
     let document = keys.document.as_ref().expect("called for collections with `document`");
     let fills = layout.fills();
     if fills > 1 {
@@ -184,7 +185,7 @@ fn check_fill(check: &mut Check<'_>, keys: &yaml::Collection, layout: &Layout) {
 fn generate(
     check: &mut Check<'_>,
     name: &At<String>,
-    keys: &yaml::Collection,
+    keys: &yaml::CollectionYaml,
     layout: Layout,
     seed: u64,
 ) -> Option<Pool> {
@@ -249,7 +250,7 @@ fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp]) {
     }
 }
 
-fn capped_of(check: &mut Check<'_>, capped: &At<yaml::Capped>) -> plan::Capped {
+fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::CappedLimits {
     let size = &capped.value.size_bytes;
     if size.value < 4096 || size.value > 1 << 50 {
         let message = format!("a capped collection cannot have {} bytes", size.value);
@@ -263,10 +264,10 @@ fn capped_of(check: &mut Check<'_>, capped: &At<yaml::Capped>) -> plan::Capped {
         );
     }
     let max_documents = capped.value.documents.as_ref().map(|documents| documents.value);
-    plan::Capped { size_bytes: size.value, max_documents }
+    plan::CappedLimits { size_bytes: size.value, max_documents }
 }
 
-fn index_of(check: &mut Check<'_>, index: &At<yaml::Index>) -> plan::Index {
+fn index_of(check: &mut Check<'_>, index: &At<IndexYaml>) -> plan::Index {
     if let Some(field) = &index.value.field {
         return plan::Index { keys: vec![(field.clone(), 1)], unique: false };
     }

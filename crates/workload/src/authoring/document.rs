@@ -13,7 +13,7 @@ pub const DOCUMENT_BYTES_MAX: u64 = (16 << 20) - 64;
 
 /// A field, checked and ready to be made.
 #[derive(Debug, Clone)]
-pub enum Shape {
+pub enum FieldShape {
     /// Always this; also what a stamp replaces.
     Constant(Bson),
     /// One of these, by weight.
@@ -30,11 +30,11 @@ pub enum Shape {
     String(Length, Fill),
     /// Binary subtype 0.
     Bytes(Length, Fill),
-    Document(Vec<(String, Shape)>),
-    Array(Box<Shape>, Length),
+    Document(Vec<(String, FieldShape)>),
+    Array(Box<FieldShape>, Length),
 }
 
-impl Shape {
+impl FieldShape {
     /// How many fields within have `length: fill`.
     pub fn fills(&self) -> usize {
         match self {
@@ -76,7 +76,7 @@ impl Shape {
 /// All fields of a document and what is stamped into them.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
-    pub fields: Vec<(String, Shape)>,
+    pub fields: Vec<(String, FieldShape)>,
     pub stamps: Vec<Stamp>,
     /// BSON size of every document, made up by the `fill` field.
     pub size_bytes: Option<u64>,
@@ -95,7 +95,7 @@ impl Layout {
     pub fn make(&self, random: &Random, number: u64) -> Result<Document, SizeError> {
         let make = |fill| {
             let rest = random.stream(2 * number);
-            // A stream of its own: the length of the filling must not move any other value.
+            // A separate stream: the length of the filling must not move any other value.
             let filling = random.stream(2 * number + 1);
             let mut maker = Maker { rest, filling, fill };
             maker.fields(&self.fields)
@@ -132,7 +132,7 @@ pub fn size(document: &Document) -> u64 {
 }
 
 /// One value of a shape, for templates.
-pub fn one_value(shape: &Shape, seed: u64, label: &str) -> Bson {
+pub fn one_value(shape: &FieldShape, seed: u64, label: &str) -> Bson {
     let rest = Random::new(seed, label, &[]);
     Maker { filling: rest.clone(), rest, fill: 0 }.value(shape)
 }
@@ -144,44 +144,44 @@ struct Maker {
 }
 
 impl Maker {
-    fn fields(&mut self, fields: &[(String, Shape)]) -> Document {
+    fn fields(&mut self, fields: &[(String, FieldShape)]) -> Document {
         fields.iter().map(|(name, shape)| (name.clone(), self.value(shape))).collect()
     }
 
-    fn value(&mut self, shape: &Shape) -> Bson {
+    fn value(&mut self, shape: &FieldShape) -> Bson {
         match shape {
-            Shape::Constant(value) => value.clone(),
-            Shape::OneOf(values, weights) => values[self.rest.weighted(weights)].clone(),
-            Shape::Int(low, high) => {
+            FieldShape::Constant(value) => value.clone(),
+            FieldShape::OneOf(values, weights) => values[self.rest.weighted(weights)].clone(),
+            FieldShape::Int(low, high) => {
                 Bson::Int32(self.between((*low).into(), (*high).into()) as i32)
             }
-            Shape::Long(low, high) => Bson::Int64(self.between(*low, *high)),
-            Shape::Double(low, high) => Bson::Double(low + self.rest.unit() * (high - low)),
-            Shape::Date(low, high) => {
+            FieldShape::Long(low, high) => Bson::Int64(self.between(*low, *high)),
+            FieldShape::Double(low, high) => Bson::Double(low + self.rest.unit() * (high - low)),
+            FieldShape::Date(low, high) => {
                 Bson::DateTime(DateTime::from_millis(self.between(*low, *high)))
             }
-            Shape::Bool => Bson::Boolean(self.rest.bits() & 1 == 1),
-            Shape::ObjectId => {
+            FieldShape::Bool => Bson::Boolean(self.rest.bits() & 1 == 1),
+            FieldShape::ObjectId => {
                 let mut bytes = [0; 12];
                 self.rest.fill(&mut bytes);
                 Bson::ObjectId(ObjectId::from_bytes(bytes))
             }
-            Shape::Guid => {
+            FieldShape::Guid => {
                 let (seed, key) = (self.rest.bits(), self.rest.bits());
                 let bytes = crate::replay::random::guid_of(seed, key).to_vec();
                 Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes })
             }
-            Shape::String(length, fill) => {
+            FieldShape::String(length, fill) => {
                 let length = self.length(length) as usize;
                 Bson::String(text(self.content(*fill, length, true)))
             }
-            Shape::Bytes(length, fill) => {
+            FieldShape::Bytes(length, fill) => {
                 let length = self.length(length) as usize;
                 let bytes = self.content(*fill, length, false);
                 Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes })
             }
-            Shape::Document(fields) => Bson::Document(self.fields(fields)),
-            Shape::Array(of, length) => {
+            FieldShape::Document(fields) => Bson::Document(self.fields(fields)),
+            FieldShape::Array(of, length) => {
                 let length = self.length(length);
                 Bson::Array((0..length).map(|_| self.value(of)).collect())
             }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
-use super::located::{At, Location, Named, any_of, one_entry};
+use super::located::{At, Location, NamedEntries, any_of, one_entry};
+use super::tree::YamlTree;
 use crate::plan::StampSource;
-use super::tree::Tree;
 
 /// BSON type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// Its name in YAML.
+    /// Returns the name in YAML.
     pub fn name(self) -> String {
         match self {
             Self::GuidString => "guid_string".to_owned(),
@@ -56,7 +56,7 @@ impl FieldType {
 
 /// One field: a type's name (`long`), or a mapping.
 #[derive(Debug, Clone, Default)]
-pub struct Field(pub FieldKeys);
+pub struct FieldYaml(pub FieldKeys);
 
 /// The keys of a field.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -86,14 +86,14 @@ pub struct FieldKeys {
     /// string, bytes: zero (compresses to nothing), random (default) or text (words).
     pub fill: Option<At<Fill>>,
     /// array: the field that every element is.
-    pub of: Option<Box<At<Field>>>,
+    pub of: Option<Box<At<FieldYaml>>>,
     /// document: its fields.
-    pub fields: Option<At<Named<At<Field>>>>,
+    pub fields: Option<At<NamedEntries<At<FieldYaml>>>>,
     /// This value and no other; any YAML value, Extended JSON understood.
     #[serde(default, deserialize_with = "super::located::present")]
-    pub constant: Option<At<Tree>>,
+    pub constant: Option<At<YamlTree>>,
     /// One of these values.
-    pub one_of: Option<At<Vec<At<Tree>>>>,
+    pub one_of: Option<At<Vec<At<YamlTree>>>>,
     /// `one_of`: how often each, relative to the others.
     pub weights: Option<At<Vec<u32>>>,
 }
@@ -182,18 +182,23 @@ any_of!(
 
 struct FieldVisitor;
 impl<'de> Visitor<'de> for FieldVisitor {
-    type Value = Field;
+    type Value = FieldYaml;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a type (`long`) or a mapping (`{type: long, value: key}`)")
     }
-    fn visit_str<E: Error>(self, value: &str) -> Result<Field, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<FieldYaml, E> {
         let kind = FieldType::deserialize(StrDeserializer::<E>::new(value))?;
         let kind = Some(At { value: kind, place: Location::UNKNOWN });
-        Ok(Field(FieldKeys { kind, ..FieldKeys::default() }))
+        Ok(FieldYaml(FieldKeys { kind, ..FieldKeys::default() }))
     }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field, A::Error> {
-        FieldKeys::deserialize(MapAccessDeserializer::new(map)).map(Field)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FieldYaml, A::Error> {
+        FieldKeys::deserialize(MapAccessDeserializer::new(map)).map(FieldYaml)
     }
 }
 
-any_of!(Field, FieldVisitor, g, [g.subschema_for::<FieldType>(), g.subschema_for::<FieldKeys>()]);
+any_of!(
+    FieldYaml,
+    FieldVisitor,
+    g,
+    [g.subschema_for::<FieldType>(), g.subschema_for::<FieldKeys>()]
+);

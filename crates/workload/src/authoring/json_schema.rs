@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::kind::Word;
+use super::yaml::WorkloadYaml;
+use crate::operation_kind::OperationWord;
 use crate::operations::about_word;
-use super::yaml::File;
 
 /// The JSON Schema of a workload file, for editors.
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(File).to_value();
-    for shared in ["Phase", "Mixed", "Stretch"] {
+    let mut schema = schemars::schema_for!(WorkloadYaml).to_value();
+    for shared in ["PhaseYaml", "Mixed", "Stretch"] {
         name_operations(&mut schema["$defs"][shared]["properties"]);
     }
     adapt(&mut schema);
@@ -19,8 +19,9 @@ pub fn schema() -> Value {
 /// The text of a key ends with the operations that have it; nearly all have a collection.
 fn name_operations(keys: &mut Value) {
     for (key, schema) in keys.as_object_mut().into_iter().flatten() {
-        let having = |word: &&Word| about_word(**word).keys.contains(&key.as_str());
-        let names: Vec<&str> = Word::ALL.iter().filter(having).map(|word| word.name()).collect();
+        let having = |word: &&OperationWord| about_word(**word).keys.contains(&key.as_str());
+        let names: Vec<&str> =
+            OperationWord::ALL.iter().filter(having).map(|word| word.name()).collect();
         if key != "collection" && !names.is_empty() {
             let text = schema["description"].as_str().unwrap_or_default();
             schema["description"] = format!("{text} For {}.", names.join(", ")).into();
@@ -39,7 +40,7 @@ fn bounds(format: Option<&str>) -> Option<(i64, i64)> {
     }
 }
 
-/// To an editor `${name}` is text, which may stand for a number, for true or false, or for one of
+/// To an editor `${name}` is text, which may be replaced by a number, by true or false, or by one of
 /// some words.
 fn adapt(schema: &mut Value) {
     let parameter = json!({"type": "string", "pattern": r"^\$\{[^}]+\}$"});

@@ -1,36 +1,29 @@
 //! Turns the YAML of fields into shapes and stamps, and says what does not go together.
 
 use super::checking::Check;
-use super::document::{DOCUMENT_BYTES_MAX, Layout, Shape};
-use super::fields::{Distribution, Field, FieldKeys, FieldType, Fill, Length};
-use super::located::{At, Location, Named};
+use super::document::{DOCUMENT_BYTES_MAX, FieldShape, Layout};
+use super::field_stamps::{OBJECT_ID_PREFIX, only, stamp};
+use super::fields::{Distribution, FieldKeys, FieldType, FieldYaml, Fill, Length};
+use super::located::{At, Location, NamedEntries};
+use super::values;
 use crate::plan::{Stamp, StampForm, StampSource};
 use crate::replay::stamp::{Input, value_of};
-use super::values;
 use bson::Bson;
-
-/// Seconds of 2026-01-01 in hex: `ObjectIds` made of keys look as if they were made then.
-pub const OBJECT_ID_PREFIX: &str = "6955b900";
 
 /// Values of one array: more do not fit 16 MiB, and memory should not be filled to find out.
 const ARRAY_VALUES_MAX: f64 = 1_000_000.0;
 
-/// Digits of a stamped string, at most.
-const WIDTH_MAX: u32 = 1000;
-/// Digits of a stamped string that names no width: those of 2^53.
-const WIDTH: u32 = 16;
-
 /// 2020-01-01 and 2026-01-01 in ms since 1970: the range of random dates.
 const DATES_MS: (f64, f64) = (1_577_836_800_000.0, 1_767_225_600_000.0);
 
-pub fn layout(check: &mut Check<'_>, fields: &Named<At<Field>>) -> Layout {
+pub fn layout(check: &mut Check<'_>, fields: &NamedEntries<At<FieldYaml>>) -> Layout {
     let mut stamps = Vec::new();
     let fields = shapes(check, fields, &mut Vec::new(), &mut stamps);
     Layout { fields, stamps, size_bytes: None }
 }
 
 /// The `_id` of collections that name none.
-pub fn default_id() -> (Shape, Stamp) {
+pub fn default_id() -> (FieldShape, Stamp) {
     let stamp = Stamp {
         path: vec!["_id".to_owned()],
         form: StampForm::ObjectId,
@@ -40,16 +33,16 @@ pub fn default_id() -> (Shape, Stamp) {
         width: None,
     };
     let value = value_of(&stamp, &Input::default()).expect("a valid prefix");
-    (Shape::Constant(value), stamp)
+    (FieldShape::Constant(value), stamp)
 }
 
 /// Checks fields that lie at `path`.
 pub fn shapes(
     check: &mut Check<'_>,
-    fields: &Named<At<Field>>,
+    fields: &NamedEntries<At<FieldYaml>>,
     path: &mut Vec<String>,
     stamps: &mut Vec<Stamp>,
-) -> Vec<(String, Shape)> {
+) -> Vec<(String, FieldShape)> {
     let mut shapes = Vec::new();
     for (name, field) in &fields.0 {
         if name.value.is_empty() || name.value.contains('\0') {
@@ -66,10 +59,10 @@ pub fn shapes(
 
 fn shape(
     check: &mut Check<'_>,
-    field: &At<Field>,
+    field: &At<FieldYaml>,
     path: &mut Vec<String>,
     stamps: &mut Vec<Stamp>,
-) -> Option<Shape> {
+) -> Option<FieldShape> {
     let keys = &field.value.0;
     let place = field.place;
     if let Some(value) = &keys.value {
@@ -84,12 +77,12 @@ fn shape(
             }
         };
         stamps.push(stamp);
-        return Some(Shape::Constant(placeholder));
+        return Some(FieldShape::Constant(placeholder));
     }
     if let Some(constant) = &keys.constant {
         only(check, keys, place, "constant", &["type", "constant"]);
         let value = values::constant(check, constant);
-        return Some(Shape::Constant(coerce(check, value, keys, constant.place)));
+        return Some(FieldShape::Constant(coerce(check, value, keys, constant.place)));
     }
     if let Some(values) = &keys.one_of {
         only(check, keys, place, "one_of", &["type", "one_of", "weights"]);
@@ -109,7 +102,7 @@ fn random(
     place: Location,
     path: &mut Vec<String>,
     stamps: &mut Vec<Stamp>,
-) -> Option<Shape> {
+) -> Option<FieldShape> {
     let allowed: &[&str] = match kind {
         FieldType::Int | FieldType::Long | FieldType::Double | FieldType::Date => {
             &["type", "min", "max"]
@@ -126,35 +119,35 @@ fn random(
         FieldType::Int => {
             let limits = (f64::from(i32::MIN), f64::from(i32::MAX));
             let (low, high) = bounds(check, keys, (0.0, 999_999.0), limits);
-            Shape::Int(low as i32, high as i32)
+            FieldShape::Int(low as i32, high as i32)
         }
         FieldType::Long => {
             let (low, high) = bounds(check, keys, (0.0, 999_999_999.0), (-9e15, 9e15));
-            Shape::Long(low as i64, high as i64)
+            FieldShape::Long(low as i64, high as i64)
         }
         FieldType::Double => {
             let (low, high) = bounds(check, keys, (0.0, 1.0), (-1e300, 1e300));
-            Shape::Double(low, high)
+            FieldShape::Double(low, high)
         }
         FieldType::Date => {
             let (low, high) = bounds(check, keys, DATES_MS, (-6e13, 2.5e14));
-            Shape::Date(low as i64, high as i64)
+            FieldShape::Date(low as i64, high as i64)
         }
-        FieldType::Bool => Shape::Bool,
-        FieldType::ObjectId => Shape::ObjectId,
-        FieldType::Guid => Shape::Guid,
+        FieldType::Bool => FieldShape::Bool,
+        FieldType::ObjectId => FieldShape::ObjectId,
+        FieldType::Guid => FieldShape::Guid,
         FieldType::GuidString => {
             check.wrong(place, "a guid_string can only be made of the key", "add `value: key`");
             return None;
         }
-        FieldType::String => Shape::String(length(check, keys, 16), fill(keys)),
-        FieldType::Bytes => Shape::Bytes(length(check, keys, 16), fill(keys)),
+        FieldType::String => FieldShape::String(length(check, keys, 16), fill(keys)),
+        FieldType::Bytes => FieldShape::Bytes(length(check, keys, 16), fill(keys)),
         FieldType::Document => {
             let Some(fields) = &keys.fields else {
                 check.wrong(place, "a nested document needs `fields:`", "add `fields: {a: int}`");
                 return None;
             };
-            Shape::Document(shapes(check, &fields.value, path, stamps))
+            FieldShape::Document(shapes(check, &fields.value, path, stamps))
         }
         FieldType::Array => return array(check, keys, place, path),
     })
@@ -165,7 +158,7 @@ fn array(
     keys: &FieldKeys,
     place: Location,
     path: &mut Vec<String>,
-) -> Option<Shape> {
+) -> Option<FieldShape> {
     let (Some(of), Some(wanted)) = (&keys.of, &keys.length) else {
         let hint = "write `{type: array, of: int, length: 5}`";
         check.wrong(place, "an array needs `of:` and `length:`", hint);
@@ -182,7 +175,7 @@ fn array(
         check.wrong(wanted.place, "an array cannot fill up a document", hint);
         return None;
     }
-    let array = Shape::Array(Box::new(element), length(check, keys, 0));
+    let array = FieldShape::Array(Box::new(element), length(check, keys, 0));
     if array.values() > ARRAY_VALUES_MAX {
         let message = format!("the array would have up to {} values", array.values());
         check.wrong(
@@ -267,8 +260,8 @@ fn bounds(
 fn one_of(
     check: &mut Check<'_>,
     keys: &FieldKeys,
-    values: &At<Vec<At<super::tree::Tree>>>,
-) -> Option<Shape> {
+    values: &At<Vec<At<super::tree::YamlTree>>>,
+) -> Option<FieldShape> {
     if values.value.is_empty() {
         check.wrong(values.place, "`one_of` has no values", "write `one_of: [open, closed]`");
         return None;
@@ -288,7 +281,7 @@ fn one_of(
             weights.clone_from(&given.value);
         }
     }
-    Some(Shape::OneOf(made, weights))
+    Some(FieldShape::OneOf(made, weights))
 }
 
 /// Makes a constant the type that was asked for: `{type: long, constant: 5}`.
@@ -318,118 +311,4 @@ fn coerce(check: &mut Check<'_>, value: Bson, keys: &FieldKeys, place: Location)
         );
         value
     })
-}
-
-/// The stamp of a field with `value:`, its path still empty.
-pub fn stamp(
-    check: &mut Check<'_>,
-    keys: &FieldKeys,
-    value: &At<StampSource>,
-    place: Location,
-) -> Option<Stamp> {
-    only(check, keys, place, "value", &["type", "value", "add", "prefix", "width"]);
-    let default = match value.value {
-        StampSource::Key | StampSource::Sequence | StampSource::MadeNs => FieldType::Long,
-        StampSource::Producer => FieldType::Int,
-        StampSource::TimeMs => FieldType::Date,
-    };
-    let kind = keys.kind.as_ref().map_or(default, |kind| kind.value);
-    let kind_place = keys.kind.as_ref().map_or(place, |kind| kind.place);
-    let is_key = value.value == StampSource::Key;
-    let form = match kind {
-        FieldType::Int => StampForm::Int32,
-        FieldType::Long => StampForm::Int64,
-        FieldType::Double => StampForm::Double,
-        FieldType::Date => StampForm::Date,
-        FieldType::String => StampForm::String,
-        FieldType::ObjectId if is_key => StampForm::ObjectId,
-        FieldType::Guid if is_key => StampForm::Guid,
-        FieldType::GuidString if is_key => StampForm::GuidString,
-        other => {
-            let message = format!("the type {} cannot take this value", other.name());
-            let hint = "choose int, long, double, date or string; objectid, guid and guid_string \
-                        take `value: key` alone";
-            check.wrong(kind_place, message, hint);
-            return None;
-        }
-    };
-    if form == StampForm::Int32 && matches!(value.value, StampSource::MadeNs | StampSource::TimeMs)
-    {
-        check.wrong(kind_place, "a time does not fit an int", "write `type: long`");
-        return None;
-    }
-    let prefix = prefix(check, keys, form);
-    if let Some(width) = &keys.width
-        && (form != StampForm::String || width.value > WIDTH_MAX)
-    {
-        check.wrong(
-            width.place,
-            "`width` belongs to a string, and is 1000 at most",
-            "leave it out, or make it smaller",
-        );
-    }
-    // Without a width a document's length would change with its number.
-    let width = keys.width.as_ref().map_or(WIDTH, |width| width.value.clamp(1, WIDTH_MAX));
-    let width = Some(width).filter(|_| form == StampForm::String);
-    let add = keys.add.as_ref().map_or(0, |add| add.value);
-    Some(Stamp { path: Vec::new(), form, from: value.value, add, prefix, width })
-}
-
-fn prefix(check: &mut Check<'_>, keys: &FieldKeys, form: StampForm) -> Option<String> {
-    let Some(prefix) = &keys.prefix else {
-        return (form == StampForm::ObjectId).then(|| OBJECT_ID_PREFIX.to_owned());
-    };
-    let hex = prefix.value.len() == 8 && prefix.value.bytes().all(|b| b.is_ascii_hexdigit());
-    match form {
-        StampForm::String => Some(prefix.value.clone()),
-        StampForm::ObjectId if hex => Some(prefix.value.clone()),
-        StampForm::ObjectId => {
-            let message = format!("`{}` is not 8 hex digits", prefix.value);
-            check.wrong(
-                prefix.place,
-                message,
-                format!("write 8 hex digits, such as \"{OBJECT_ID_PREFIX}\""),
-            );
-            Some(OBJECT_ID_PREFIX.to_owned())
-        }
-        _ => {
-            check.wrong(
-                prefix.place,
-                "`prefix` belongs to a string or an objectid",
-                "leave it out",
-            );
-            None
-        }
-    }
-}
-
-/// Complains of keys that have no meaning beside the others of this field.
-fn only(check: &mut Check<'_>, keys: &FieldKeys, place: Location, what: &str, allowed: &[&str]) {
-    let given = [
-        ("type", keys.kind.as_ref().map(|key| key.place)),
-        ("value", keys.value.as_ref().map(|key| key.place)),
-        ("add", keys.add.as_ref().map(|key| key.place)),
-        ("prefix", keys.prefix.as_ref().map(|key| key.place)),
-        ("width", keys.width.as_ref().map(|key| key.place)),
-        ("min", keys.min.as_ref().map(|key| key.place)),
-        ("max", keys.max.as_ref().map(|key| key.place)),
-        ("length", keys.length.as_ref().map(|key| key.place)),
-        ("fill", keys.fill.as_ref().map(|key| key.place)),
-        ("of", keys.of.as_ref().map(|key| key.place)),
-        ("fields", keys.fields.as_ref().map(|key| key.place)),
-        ("constant", keys.constant.as_ref().map(|key| key.place)),
-        ("one_of", keys.one_of.as_ref().map(|key| key.place)),
-        ("weights", keys.weights.as_ref().map(|key| key.place)),
-    ];
-    for (name, found) in given {
-        if let Some(found) = found.filter(|_| !allowed.contains(&name)) {
-            let found = if found == Location::UNKNOWN { place } else { found };
-            let message = format!("`{name}` has no meaning beside {what}");
-            check.wrong(
-                found,
-                message,
-                format!("leave it out; allowed here are {}", allowed.join(", ")),
-            );
-        }
-    }
 }

@@ -82,15 +82,15 @@ pub fn one_entry<'de, A: MapAccess<'de>, T: Deserialize<'de>>(mut map: A) -> Res
 
 /// A mapping in the order of the file.
 #[derive(Debug, Clone)]
-pub struct Named<T>(pub Vec<(At<String>, T)>);
+pub struct NamedEntries<T>(pub Vec<(At<String>, T)>);
 
-impl<T> Default for Named<T> {
+impl<T> Default for NamedEntries<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Named<T> {
+impl<T> NamedEntries<T> {
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(key, _)| key.value == name).map(|(_, value)| value)
     }
@@ -100,29 +100,29 @@ impl<T> Named<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NamedEntries<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Named<T>;
+            type Value = NamedEntries<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a mapping of names")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedEntries<T>, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(name) = map.next_key()? {
                     entries.push((name, map.next_value()?));
                 }
-                Ok(Named(entries))
+                Ok(NamedEntries(entries))
             }
         }
         deserializer.deserialize_map(Entries(PhantomData))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Named<T> {
+impl<T: JsonSchema> JsonSchema for NamedEntries<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("Named_{}", T::schema_name()).into()
     }

@@ -1,13 +1,13 @@
 //! Turns the keys of an operation into the template that adapters get.
 
 use super::checking::Check;
-use super::problem::did_you_mean;
-use crate::kind::Word;
 use super::located::Location;
 use super::operation_keys::{check_keys, check_words, write_concern};
+use super::problem::did_you_mean;
+use super::yaml::OperationKeys;
+use crate::operation_kind::OperationWord;
 use crate::operations::{Making, Site, about_word};
 use crate::plan::{Collection, Operation};
-use super::yaml::OperationKeys;
 
 /// Checks one operation and makes its template.
 pub fn operation(
@@ -80,7 +80,13 @@ fn needs_documents(
     let Some(word) = keys.operation.as_ref().map(|word| word.value) else { return };
     let without = about_word(word).inserts
         || keys.upsert.as_ref().is_some_and(|upsert| upsert.value)
-        || matches!(word, Word::BulkWrite | Word::EstimatedCount | Word::Drop | Word::FullScan);
+        || matches!(
+            word,
+            OperationWord::BulkWrite
+                | OperationWord::EstimatedCount
+                | OperationWord::Drop
+                | OperationWord::FullScan
+        );
     if !without && !site.continues && collection.loaded == 0 {
         let message = format!("{} on `{}`, which has no documents", word.name(), collection.name);
         check.wrong(place, message, format!("give `{}` some `documents:`", collection.name));

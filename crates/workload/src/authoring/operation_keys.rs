@@ -3,25 +3,25 @@
 use serde_json::json;
 
 use super::checking::Check;
-use super::problem::did_you_mean;
-use crate::kind::{Kind, Word};
 use super::located::At;
-use crate::operations::{About, Concerns, about, about_word};
+use super::problem::did_you_mean;
+use super::tree::YamlTree;
 use super::yaml::{OperationKeys, WriteConcern};
-use super::tree::Tree;
+use crate::operation_kind::{OperationKind, OperationWord};
+use crate::operations::{About, Concerns, about, about_word};
 
 /// Whether a kind takes a write concern.
-pub fn takes_write_concern(kind: Kind) -> bool {
+pub fn takes_write_concern(kind: OperationKind) -> bool {
     about(kind).concerns == Concerns::Write
 }
 
 /// Whether a kind takes a read concern.
-pub fn takes_read_concern(kind: Kind) -> bool {
+pub fn takes_read_concern(kind: OperationKind) -> bool {
     about(kind).concerns == Concerns::Read
 }
 
 /// Complains of keys that this operation does not have.
-pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, word: Word) {
+pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, word: OperationWord) {
     let About { keys: known, concerns, .. } = about_word(word);
     let operation = word.name();
     for (name, place) in keys.given() {
@@ -47,8 +47,8 @@ pub fn write_concern(check: &mut Check<'_>, concern: &At<WriteConcern>) -> serde
     let mut made = serde_json::Map::new();
     if let Some(w) = &concern.value.w {
         match &w.value {
-            Tree::Int(members @ 0..=50) => drop(made.insert("w".to_owned(), json!(members))),
-            Tree::String(word) if word.parse::<f64>().is_err() => {
+            YamlTree::Int(members @ 0..=50) => drop(made.insert("w".to_owned(), json!(members))),
+            YamlTree::String(word) if word.parse::<f64>().is_err() => {
                 drop(made.insert("w".to_owned(), json!(word)));
             }
             _ => {

@@ -3,14 +3,15 @@
 use super::bounds::{RATE_MAX, WINDOW_MAX};
 use super::checking::Check;
 use super::located::{At, Location};
+use super::yaml;
+use super::yaml_values::Time;
 use crate::plan::{Limit, Pacing};
-use super::yaml::{self, Time};
 
 const DAY_S: f64 = 86_400.0;
 /// So many operations have indices that fit a sample.
 const OPERATIONS_MAX: u64 = u32::MAX as u64;
 
-pub fn pacing_of(check: &mut Check<'_>, keys: &yaml::Phase) -> Pacing {
+pub fn pacing_of(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> Pacing {
     let burst = keys.burst.as_ref().filter(|burst| burst.value);
     let given = [
         ("rate", keys.rate.as_ref().map(|key| key.place)),
@@ -57,7 +58,7 @@ pub fn pacing_of(check: &mut Check<'_>, keys: &yaml::Phase) -> Pacing {
 
 pub fn limit_of(
     check: &mut Check<'_>,
-    keys: &yaml::Phase,
+    keys: &yaml::PhaseYaml,
     pacing: Pacing,
     batches: Option<u64>,
     place: Location,
@@ -79,7 +80,7 @@ pub fn limit_of(
     Limit::Duration { seconds }
 }
 
-pub fn warmup_of(check: &mut Check<'_>, keys: &yaml::Phase) -> Option<f64> {
+pub fn warmup_of(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> Option<f64> {
     keys.warmup.as_ref().map(|warmup| time(check, warmup, 0.0))
 }
 

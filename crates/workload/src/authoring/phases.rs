@@ -2,16 +2,16 @@
 
 use super::bounds::WORKERS_MAX;
 use super::checking::Check;
-use crate::kind::Word;
 use super::located::{At, Location};
-use super::operation::operation;
-use crate::operations::{Concerns, Site, about, about_word, inserts};
+use super::mix::operations_of;
 use super::pacing::{limit_of, pacing_of, warmup_of};
+use super::yaml;
+use super::yaml_values::KeysName;
+use crate::operations::{Site, about, inserts};
 use crate::plan::{
-    Collection, Count, KeyChoice, Kind, Operation, Pacing, Part, Phase, Stamp, StampForm,
+    Collection, Count, KeyChoice, Operation, OperationKind, Pacing, Phase, Stamp, StampForm,
     StampSource,
 };
-use super::yaml::{self, KeysName, OperationKeys};
 use serde_json::json;
 
 /// The stamps that make a document a message (SPEC section 9).
@@ -24,14 +24,12 @@ const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
 const THETA: f64 = 0.99;
 /// YCSB's hot share of the keys, and share of the operations that go to them.
 const HOTSPOT: [f64; 2] = [0.2, 0.8];
-/// Operations that a bulk_write may be made of.
-const PARTS: [Word; 4] = [Word::InsertOne, Word::UpdateOne, Word::ReplaceOne, Word::DeleteOne];
 /// A turn has time for 40 operations of each worker and lasts a second at most.
 const THINK_NS_TURNS: u64 = 20_000_000;
 
 pub fn phase(
     check: &mut Check<'_>,
-    given: &At<yaml::Phase>,
+    given: &At<yaml::PhaseYaml>,
     collections: &[Collection],
     names: &[&str],
     seed: u64,
@@ -92,7 +90,7 @@ pub fn phase(
 /// Batches until all `documents` are inserted.
 fn batches_of(
     check: &mut Check<'_>,
-    keys: &yaml::Phase,
+    keys: &yaml::PhaseYaml,
     operations: &[Operation],
     pacing: Pacing,
     all_workers: u64,
@@ -121,7 +119,7 @@ fn batches_of(
 /// Whether somebody reads along: then every operation makes one message.
 fn consumer_of(
     check: &mut Check<'_>,
-    keys: &yaml::Phase,
+    keys: &yaml::PhaseYaml,
     operations: &[Operation],
     collections: &[Collection],
 ) -> bool {
@@ -138,7 +136,7 @@ fn consumer_of(
         check.wrong(place, "a consumer reads what one operation writes", hint);
         return true;
     };
-    if made.kind != Kind::InsertOne {
+    if made.kind != OperationKind::InsertOne {
         let message =
             format!("a consumer has nothing to read: `{}` inserts no single documents", made.name);
         check.wrong(place, message, "`operation: insert_one`: each document is a message");
@@ -163,7 +161,7 @@ fn consumer_of(
     true
 }
 
-fn key_choice(check: &mut Check<'_>, keys: &yaml::Phase) -> KeyChoice {
+fn key_choice(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> KeyChoice {
     let Some(keys) = &keys.keys else { return KeyChoice::Uniform };
     let numbers = keys.value.numbers;
     let theta = numbers.map_or(THETA, |[theta, _]| theta);
@@ -213,150 +211,7 @@ fn key_choice(check: &mut Check<'_>, keys: &yaml::Phase) -> KeyChoice {
     }
 }
 
-fn operations_of(
-    check: &mut Check<'_>,
-    given: &At<yaml::Phase>,
-    site: &mut Site<'_>,
-) -> Option<(Vec<Operation>, Vec<u32>)> {
-    let keys = &given.value;
-    match (&keys.operation, &keys.mix) {
-        (Some(word), None) => {
-            let (shared, name) = (keys.operation_keys(), word.value.name());
-            let made = operation(check, site, &shared, name, word.place)?;
-            let (mut operations, mut weights) = (vec![made], vec![1]);
-            add_parts(check, site, &shared, &mut operations, &mut weights);
-            Some((operations, weights))
-        }
-        (None, Some(mix)) => mixed(check, keys, mix, site),
-        (Some(kind), Some(_)) => {
-            let hint = "move the operation into the mix";
-            check.wrong(kind.place, "`operation` and `mix` exclude each other", hint);
-            None
-        }
-        (None, None) => {
-            let hint = "add `operation: find_one`, or `mix:` or `sequence:` with several";
-            check.wrong(given.place, "this phase has no operation", hint);
-            None
-        }
-    }
-}
-
-fn mixed(
-    check: &mut Check<'_>,
-    phase: &yaml::Phase,
-    mix: &At<Vec<At<yaml::Mixed>>>,
-    site: &mut Site<'_>,
-) -> Option<(Vec<Operation>, Vec<u32>)> {
-    let shared = phase.operation_keys();
-    let mut operations: Vec<Operation> = Vec::new();
-    let mut weights = Vec::new();
-    for item in &mix.value {
-        let Some(word) = &item.value.operation else {
-            check.wrong(item.place, "`operation` is missing", "`operation: find_one`");
-            continue;
-        };
-        let keys = inherit(item.value.operation_keys(), &shared, word.value);
-        let name = item.value.name.as_ref();
-        let name = name.map_or(word.value.name(), |name| name.value.as_str());
-        if operations.iter().any(|made| made.name == name) {
-            let message = format!("two operations of this mix are called `{name}`");
-            check.wrong(item.place, message, "give one of them another `name:`");
-        }
-        let made = operation(check, site, &keys, name, word.place);
-        weights.push(item.value.weight.as_ref().map_or(1, |weight| weight.value));
-        if let Some(made) = made {
-            operations.push(made);
-            add_parts(check, site, &keys, &mut operations, &mut weights);
-        }
-    }
-    if mix.value.is_empty() || weights.iter().all(|weight| *weight == 0) && !weights.is_empty() {
-        check.wrong(
-            mix.place,
-            "all weights of the mix are 0",
-            "give at least one of them a `weight:`",
-        );
-        return None;
-    }
-    if operations.len() > 256 {
-        check.wrong(mix.place, "a mix can have 256 operations at most", "make several phases");
-        return None;
-    }
-    (operations.len() == weights.len()).then_some((operations, weights))
-}
-
-/// The parts of the last operation, where that is a bulk_write: operations that are never drawn by
-/// themselves.
-fn add_parts(
-    check: &mut Check<'_>,
-    site: &mut Site<'_>,
-    keys: &OperationKeys,
-    operations: &mut Vec<Operation>,
-    weights: &mut Vec<u32>,
-) {
-    let bulk = operations.len() - 1;
-    let Some(parts) = keys.parts.as_ref().filter(|_| operations[bulk].kind == Kind::BulkWrite)
-    else {
-        return;
-    };
-    for part in &parts.value {
-        let Some(word) = &part.value.operation else {
-            check.wrong(part.place, "`operation` is missing", "`operation: insert_one`");
-            continue;
-        };
-        if !PARTS.contains(&word.value) {
-            let message = format!("a bulk_write has no {}", word.value.name());
-            let known = PARTS.map(Word::name).join(", ");
-            check.wrong(word.place, message, format!("one of: {known}"));
-            continue;
-        }
-        let own = part.value.operation_keys();
-        let collection = own.collection.or(keys.collection.clone());
-        let own = OperationKeys { collection, ..part.value.operation_keys() };
-        if let Some(concern) = &own.write_concern {
-            let message = "an operation within a bulk_write has no separate write concern";
-            check.wrong(concern.place, message, "give the write concern to the bulk_write");
-        }
-        let name = part.value.name.as_ref().map_or(word.value.name(), |name| name.value.as_str());
-        let name = format!("{}/{name}", operations[bulk].name);
-        let Some(made) = operation(check, site, &own, &name, word.place) else { continue };
-        if made.collection != operations[bulk].collection {
-            let message = "a bulk_write works on one collection";
-            check.wrong(word.place, message, "leave out the part's `collection`");
-        }
-        let weight = part.value.weight.as_ref().map_or(1, |weight| weight.value);
-        let operation = operations.len() as u8;
-        operations[bulk].parts.push(Part { operation, weight });
-        operations.push(made);
-        weights.push(0);
-    }
-    if operations[bulk].parts.iter().all(|part| part.weight == 0) {
-        check.wrong(
-            parts.place,
-            "all parts have the weight 0",
-            "give at least one of them a `weight:`",
-        );
-    }
-    if operations.len() > 256 {
-        check.wrong(parts.place, "more than 256 operations", "make several phases");
-    }
-}
-
-/// Collection and concerns of the phase, where the operation has none of its own.
-pub fn inherit(own: OperationKeys, shared: &OperationKeys, word: Word) -> OperationKeys {
-    let about = about_word(word);
-    let writes = about.concerns == Concerns::Write;
-    let reads = about.concerns == Concerns::Read;
-    let somewhere = about.has_collection();
-    OperationKeys {
-        collection: own.collection.or(shared.collection.clone().filter(|_| somewhere)),
-        write_concern: own.write_concern.or(shared.write_concern.clone().filter(|_| writes)),
-        read_concern: own.read_concern.or(shared.read_concern.clone().filter(|_| reads)),
-        read_preference: own.read_preference.or(shared.read_preference.clone().filter(|_| reads)),
-        ..own
-    }
-}
-
-fn check_deletes(check: &mut Check<'_>, given: &At<yaml::Phase>, operations: &[Operation]) {
+fn check_deletes(check: &mut Check<'_>, given: &At<yaml::PhaseYaml>, operations: &[Operation]) {
     let deletes = |made: &&Operation| about(made.kind).deletes;
     let Some(delete) = operations.iter().find(deletes) else { return };
     if let Some(other) = operations.iter().find(|made| {
@@ -380,7 +235,7 @@ fn check_deletes(check: &mut Check<'_>, given: &At<yaml::Phase>, operations: &[O
     }
 }
 
-fn concurrency(check: &mut Check<'_>, keys: &yaml::Phase) -> (u32, u32) {
+fn concurrency(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> (u32, u32) {
     let mut counts = [1, 1];
     for (count, (key, name)) in
         counts.iter_mut().zip([(&keys.workers, "workers"), (&keys.processes, "processes")])

@@ -7,17 +7,17 @@ use sha2::{Digest, Sha256};
 
 use super::checking::Check;
 use super::collections::{check_own_names, collection};
-use super::problem::{WorkloadError, did_you_mean};
-use super::workload_file::Loaded;
 use super::located::At;
 use super::phases::phase;
-use super::places::Places;
-use crate::plan::{Phase, Plan};
+use super::places::PlanPlaces;
 use super::pool::Pool;
-use super::yaml;
+use super::problem::{WorkloadError, did_you_mean};
 use super::sequence::sequence;
 use super::story;
-use super::tree::Tree;
+use super::tree::YamlTree;
+use super::workload_file::Loaded;
+use super::yaml;
+use crate::plan::{Phase, Plan};
 
 /// Bytes of the user's own documents, which are kept in memory, at most.
 const FILES_BYTES_MAX: u64 = 256 << 20;
@@ -28,7 +28,7 @@ pub struct Workload {
     pub plan: Plan,
     /// The pools of `plan.collections`, in their order.
     pub pools: Vec<Pool>,
-    pub places: Places,
+    pub places: PlanPlaces,
     /// The servers that the file names, `host:port` each.
     pub hosts: Vec<String>,
 }
@@ -110,12 +110,12 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     if let Some(error) = loaded.error(check.problems) {
         return Err(error);
     }
-    let places = Places::of(loaded, plan.phases.iter().map(|phase| &phase.name));
+    let places = PlanPlaces::of(loaded, plan.phases.iter().map(|phase| &phase.name));
     let hosts = file.hosts.iter().map(|it| it.value.clone()).collect();
     Ok(Workload { plan, pools, places, hosts })
 }
 
-fn same_name(check: &mut Check<'_>, given: &At<yaml::Phase>, made: &Phase, before: &[Phase]) {
+fn same_name(check: &mut Check<'_>, given: &At<yaml::PhaseYaml>, made: &Phase, before: &[Phase]) {
     let keys = &given.value;
     let place = keys.name.as_ref().map(|name| name.place);
     let place = place.or(keys.operation.as_ref().map(|at| at.place)).unwrap_or(given.place);
@@ -172,19 +172,19 @@ fn options(check: &mut Check<'_>) -> BTreeMap<String, String> {
             continue;
         }
         let value = match &value.value {
-            Tree::String(word) if word == "default" => continue,
-            Tree::String(word) => word.clone(),
-            Tree::Int(number) if *number < 0 => {
+            YamlTree::String(word) if word == "default" => continue,
+            YamlTree::String(word) => word.clone(),
+            YamlTree::Int(number) if *number < 0 => {
                 let message = format!("`{}` cannot be negative", name.value);
                 check.wrong(value.place, message, "write 0 or more, or `default`");
                 continue;
             }
-            Tree::Int(number) => number.to_string(),
-            Tree::Double(number) => number.to_string(),
-            Tree::Bool(yes) => yes.to_string(),
-            Tree::List(items) => {
+            YamlTree::Int(number) => number.to_string(),
+            YamlTree::Double(number) => number.to_string(),
+            YamlTree::Bool(yes) => yes.to_string(),
+            YamlTree::List(items) => {
                 let words = items.iter().filter_map(|item| match &item.value {
-                    Tree::String(word) => Some(word.as_str()),
+                    YamlTree::String(word) => Some(word.as_str()),
                     _ => None,
                 });
                 words.collect::<Vec<_>>().join(",")

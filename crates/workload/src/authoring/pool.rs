@@ -35,7 +35,7 @@ pub fn documents_max(collections: usize) -> usize {
 /// thousands of collections, and their documents would not fit memory together.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    source: Source,
+    source: PoolSource,
     count: usize,
     /// BSON size of all.
     bytes: u64,
@@ -44,7 +44,7 @@ pub struct Pool {
 }
 
 #[derive(Debug, Clone)]
-enum Source {
+enum PoolSource {
     Made(Arc<(Layout, Random)>),
     /// The user's own.
     Given(Arc<[RawDocumentBuf]>),
@@ -53,14 +53,14 @@ enum Source {
 impl Pool {
     /// Takes documents until the pool is full; empty where the first one does not fit.
     pub fn of(documents: impl IntoIterator<Item = RawDocumentBuf>) -> Self {
-        let mut pool = Self::new(Source::Given([].into()));
+        let mut pool = Self::new(PoolSource::Given([].into()));
         let taken = documents.into_iter().take_while(|it| pool.takes(it.as_bytes().len() as u64));
         let taken: Vec<_> = taken.collect();
-        pool.source = Source::Given(taken.into());
+        pool.source = PoolSource::Given(taken.into());
         pool
     }
 
-    /// As many documents as fit the pool, at most `documents_max`.
+    /// Makes as many documents as fit the pool, at most `documents_max`.
     pub fn generate(
         layout: Layout,
         seed: u64,
@@ -68,7 +68,7 @@ impl Pool {
         documents_max: usize,
     ) -> Result<Self, SizeError> {
         let made = Arc::new((layout, Random::new(seed, collection, &[])));
-        let mut pool = Self::new(Source::Made(Arc::clone(&made)));
+        let mut pool = Self::new(PoolSource::Made(Arc::clone(&made)));
         let (layout, random) = &*made;
         let first = size(&layout.make(random, 0)?);
         let has_one_size = layout.has_one_size();
@@ -81,7 +81,7 @@ impl Pool {
         Ok(pool)
     }
 
-    fn new(source: Source) -> Self {
+    fn new(source: PoolSource) -> Self {
         Self { source, count: 0, bytes: 0, bytes_max: 0 }
     }
 
@@ -126,11 +126,11 @@ impl Pool {
     pub fn document(&self, number: usize) -> Document {
         assert!(number < self.count, "document {number} of a pool of {}", self.count);
         match &self.source {
-            Source::Made(made) => {
+            PoolSource::Made(made) => {
                 let (layout, random) = &**made;
                 layout.make(random, number as u64).expect("it was made before, to count its bytes")
             }
-            Source::Given(documents) => {
+            PoolSource::Given(documents) => {
                 Document::try_from(&*documents[number]).expect("it was encoded here")
             }
         }

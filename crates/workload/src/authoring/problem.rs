@@ -7,7 +7,7 @@ use base::strings::nearest;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// The text of a workload file, for messages.
-pub type Source = Arc<NamedSource<String>>;
+pub type SourceText = Arc<NamedSource<String>>;
 
 #[derive(Debug, Clone)]
 pub struct Problem {
@@ -15,7 +15,7 @@ pub struct Problem {
     /// Where: byte offset and length in the user's file.
     pub span: Option<(usize, usize)>,
     pub hint: Option<String>,
-    source: Option<Source>,
+    source: Option<SourceText>,
 }
 
 /// One or more mistakes in a workload: exit code 3.
@@ -80,7 +80,7 @@ impl WorkloadError {
     }
 
     /// Several mistakes of one file, in its order; None where there are none.
-    pub fn of(mut problems: Vec<Problem>, source: &Source) -> Option<Self> {
+    pub fn of(mut problems: Vec<Problem>, source: &SourceText) -> Option<Self> {
         problems.sort_by_key(|problem| problem.span);
         problems.dedup_by(|a, b| a.message == b.message && a.span == b.span);
         for problem in &mut problems {
@@ -92,7 +92,7 @@ impl WorkloadError {
     }
 
     /// Mistakes of one file, of which there is at least one.
-    pub(super) fn of_some(problems: Vec<Problem>, source: &Source) -> Self {
+    pub(super) fn of_some(problems: Vec<Problem>, source: &SourceText) -> Self {
         let none = || Self::plain(Problem::new("the workload is wrong", None));
         Self::of(problems, source).unwrap_or_else(none)
     }

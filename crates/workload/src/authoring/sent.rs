@@ -3,13 +3,13 @@
 //! With a list of what is forbidden, the next server's new command would pass.
 
 use super::checking::Check;
-use super::problem::did_you_mean;
-use crate::kind::Word;
 use super::located::{At, Location};
+use super::problem::did_you_mean;
+use super::tree::YamlTree;
 use crate::mention::Mention;
+use crate::operation_kind::OperationWord;
 use crate::plan::{Operation, Template};
 use crate::replay::stamp::find;
-use super::tree::Tree;
 use bson::{Bson, Document};
 
 impl Operation {
@@ -45,7 +45,7 @@ impl Template {
 
 /// Part of a stage or a command.
 #[derive(Clone, Copy)]
-enum Part {
+enum Allowed {
     /// Name of a collection that is read.
     Reads,
     /// Name of a collection whose indexes change.
@@ -55,16 +55,16 @@ enum Part {
     /// A pipeline, where it is a list.
     Stages,
     /// A list of documents with such parts.
-    Each(Parts),
+    Each(AllowedFields),
     Command,
 }
 
-/// By the key that it stands under; `*` is any key.
-type Parts = &'static [(&'static str, Part)];
+/// By the key that holds it; `*` is any key.
+type AllowedFields = &'static [(&'static str, Allowed)];
 
-use Part::{Each, Indexes, Reads, Stages, Writes};
+use Allowed::{Each, Indexes, Reads, Stages, Writes};
 
-const STAGES: &[(&str, Parts)] = &[
+const STAGES: &[(&str, AllowedFields)] = &[
     ("$addFields", &[]),
     ("$bucket", &[]),
     ("$bucketAuto", &[]),
@@ -98,7 +98,7 @@ const STAGES: &[(&str, Parts)] = &[
     ("$unwind", &[]),
 ];
 
-const COMMANDS: &[(&str, Parts)] = &[
+const COMMANDS: &[(&str, AllowedFields)] = &[
     ("aggregate", &[("aggregate", Reads), ("pipeline", Stages)]),
     ("buildInfo", &[]),
     ("buildinfo", &[]),
@@ -112,7 +112,7 @@ const COMMANDS: &[(&str, Parts)] = &[
     ("delete", &[("delete", Writes)]),
     ("distinct", &[("distinct", Reads)]),
     ("dropIndexes", &[("dropIndexes", Indexes)]),
-    ("explain", &[("explain", Part::Command)]),
+    ("explain", &[("explain", Allowed::Command)]),
     ("find", &[("find", Reads)]),
     ("findAndModify", &[("findAndModify", Writes), ("update", Stages)]),
     ("findandmodify", &[("findandmodify", Writes), ("update", Stages)]),
@@ -130,8 +130,7 @@ const COMMANDS: &[(&str, Parts)] = &[
 /// Fields of a command that are the driver's to set, as are all that begin with `$`.
 const OF_THE_DRIVER: [&str; 4] = ["autocommit", "lsid", "startTransaction", "txnNumber"];
 
-/// Operators that run code on the server: nothing can tell by reading it what it does, or whether
-/// it ends.
+/// Operators that run code on the server: reading it does not show what it does, or whether it ends.
 const CODE: [&str; 3] = ["$accumulator", "$function", "$where"];
 
 /// What free YAML becomes.
@@ -148,7 +147,7 @@ pub enum Form<'a> {
 /// places. The answer is the collections that are named there.
 pub fn check_sent(
     check: &mut Check<'_>,
-    tree: &At<Tree>,
+    tree: &At<YamlTree>,
     document: &Document,
     form: Form<'_>,
 ) -> Vec<Mention> {
@@ -169,7 +168,7 @@ pub fn check_sent(
 
 struct Reader<'a, 'l> {
     check: &'a mut Check<'l>,
-    tree: &'a At<Tree>,
+    tree: &'a At<YamlTree>,
     names: &'a [&'a str],
     /// Steps of each path that lie above the tree.
     within: usize,
@@ -203,7 +202,7 @@ impl Reader<'_, '_> {
         };
         let Some((_, parts)) = COMMANDS.iter().find(|(known, _)| known == name) else {
             let message = format!("a workload does not send the command `{name}`");
-            let own = Word::ALL.iter().find(|word| word.name() == name);
+            let own = OperationWord::ALL.iter().find(|word| word.name() == name);
             let own = own.map(|_| format!("write `operation: {name}` instead"));
             return self.wrong_key(name, message, own.or_else(|| did_you_mean(name, known)));
         };
@@ -216,7 +215,7 @@ impl Reader<'_, '_> {
         self.parts(command, parts);
     }
 
-    fn parts(&mut self, document: &Document, parts: Parts) {
+    fn parts(&mut self, document: &Document, parts: AllowedFields) {
         for (key, value) in document {
             if let Some((_, part)) = parts.iter().find(|(name, _)| *name == key || *name == "*") {
                 self.within(key, |it| it.part(value, *part));
@@ -224,7 +223,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn part(&mut self, value: &Bson, part: Part) {
+    fn part(&mut self, value: &Bson, part: Allowed) {
         match (part, value) {
             (Reads | Indexes | Writes, value) => self.name(value, part),
             (Stages, Bson::Array(stages)) => self.each(stages, Self::stage),
@@ -233,9 +232,9 @@ impl Reader<'_, '_> {
                     it.parts(item, parts);
                 }
             }),
-            (Part::Command, Bson::Document(command)) => self.command(command),
+            (Allowed::Command, Bson::Document(command)) => self.command(command),
             // A server refuses anything else in such a place.
-            (Stages | Each(_) | Part::Command, _) => {}
+            (Stages | Each(_) | Allowed::Command, _) => {}
         }
     }
 
@@ -267,7 +266,7 @@ impl Reader<'_, '_> {
         });
     }
 
-    fn name(&mut self, value: &Bson, part: Part) {
+    fn name(&mut self, value: &Bson, part: Allowed) {
         match value {
             Bson::String(name) if self.names.contains(&name.as_str()) => {
                 let (path, collection) = (self.path.clone(), name.clone());
@@ -315,18 +314,18 @@ impl Reader<'_, '_> {
 }
 
 /// What was written for the value at a path, or for what is around it.
-pub(super) fn written<'a>(tree: &'a At<Tree>, path: &[String]) -> &'a At<Tree> {
+pub(super) fn written<'a>(tree: &'a At<YamlTree>, path: &[String]) -> &'a At<YamlTree> {
     let Some((first, rest)) = path.split_first() else { return tree };
     let inner = match &tree.value {
-        Tree::List(items) => first.parse::<usize>().ok().and_then(|number| items.get(number)),
+        YamlTree::List(items) => first.parse::<usize>().ok().and_then(|number| items.get(number)),
         value => value.get(first),
     };
     inner.map_or(tree, |inner| written(inner, rest))
 }
 
-fn key_place(tree: &At<Tree>, path: &[String], key: &str) -> Location {
+fn key_place(tree: &At<YamlTree>, path: &[String], key: &str) -> Location {
     let map = written(tree, path);
-    let Tree::Map(entries) = &map.value else { return map.place };
+    let YamlTree::Map(entries) = &map.value else { return map.place };
     let entry = entries.iter().find(|(name, _)| name.value == key);
     entry.map_or(map.place, |(name, _)| name.place)
 }

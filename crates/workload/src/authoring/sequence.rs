@@ -3,26 +3,27 @@
 use std::ops::Range;
 
 use super::checking::Check;
-use crate::kind::Kind;
-use crate::replay::schedule_length::slice_records_max;
 use super::located::At;
+use super::mix::inherit;
+use super::phases::phase;
+use super::yaml;
+use crate::operation_kind::OperationKind;
 use crate::operations::{about, inserts};
-use super::phases::{inherit, phase};
 use crate::plan::{Collection, Count, KeyChoice, Limit, Operation, Phase, Plan};
 use crate::replay::population::Population;
-use super::yaml;
+use crate::replay::schedule_length::slice_records_max;
 use crate::replay::selected_documents::{Meaning, meaning};
 
 /// Keys of a phase that its stretches inherit.
 const SHARED: [&str; 4] = ["collection", "write_concern", "read_concern", "read_preference"];
 
 /// The stretches of a phase as phases that go on with one another; itself, where it is none.
-pub fn stretches(given: &At<yaml::Phase>) -> Vec<At<yaml::Phase>> {
+pub fn stretches(given: &At<yaml::PhaseYaml>) -> Vec<At<yaml::PhaseYaml>> {
     let outer = &given.value;
     let Some(sequence) = &outer.sequence else { return vec![given.clone()] };
     let each = sequence.value.iter().enumerate().map(|(number, stretch)| {
         let own = &stretch.value;
-        let mut value = yaml::Phase {
+        let mut value = yaml::PhaseYaml {
             name: own.name.clone(),
             keys: own.keys.clone(),
             operations: own.operations.clone(),
@@ -36,7 +37,7 @@ pub fn stretches(given: &At<yaml::Phase>) -> Vec<At<yaml::Phase>> {
             checkpoint: outer.checkpoint.clone(),
             think: outer.think.clone(),
             warmup: outer.warmup.clone(),
-            ..yaml::Phase::default()
+            ..yaml::PhaseYaml::default()
         };
         let keys = own.operation_keys();
         value.set(match &own.operation {
@@ -50,7 +51,7 @@ pub fn stretches(given: &At<yaml::Phase>) -> Vec<At<yaml::Phase>> {
 
 pub fn sequence(
     check: &mut Check<'_>,
-    given: &At<yaml::Phase>,
+    given: &At<yaml::PhaseYaml>,
     collections: &[Collection],
     names: &[&str],
     seed: u64,
@@ -67,7 +68,7 @@ pub fn sequence(
         }
         let pools = made.last().map_or(Vec::new(), |before| before.pools.clone());
         let Some(phase) = phase(check, stretch, collections, names, seed, pools) else { continue };
-        if matches!(phase.operations[0].kind, Kind::BulkWrite | Kind::Drop) {
+        if matches!(phase.operations[0].kind, OperationKind::BulkWrite | OperationKind::Drop) {
             let message = format!("a sequence has no {}", phase.name);
             check.wrong(stretch.place, message, "move it to a separate phase");
             continue;
@@ -118,7 +119,7 @@ pub fn sequence(
 }
 
 /// Without a barrier there is one loop, closed, and its stretches are counted.
-fn refuse_others(check: &mut Check<'_>, outer: &yaml::Phase) {
+fn refuse_others(check: &mut Check<'_>, outer: &yaml::PhaseYaml) {
     let place = |name, place: Option<_>| place.map(|place| (name, place));
     let own = [
         place("mix", outer.mix.as_ref().map(|it| it.place)),
@@ -156,7 +157,7 @@ pub fn check_ranges(
     check: &mut Check<'_>,
     plan: &Plan,
     numbers: Range<usize>,
-    given: &[At<yaml::Phase>],
+    given: &[At<yaml::PhaseYaml>],
 ) {
     let all = plan.phases[numbers.start].all_workers();
     for collection in &plan.collections {

@@ -3,9 +3,9 @@
 use bson::Bson;
 
 use super::checking::Check;
-use crate::plan::{Collection, Shard, Stamp, StampForm, StampSource};
+use super::sharding_yaml::FullSharding;
 use super::yaml;
-use crate::sharding::{By, FullSharding};
+use crate::plan::{Collection, Shard, ShardBy, Stamp, StampForm, StampSource};
 use crate::replay::stamp::{Input, value_of};
 
 /// Largest number of chunks: each is split and moved before every phase.
@@ -14,7 +14,7 @@ const CHUNKS_MAX: u32 = 1024;
 /// The ranges of the shard key that the chunks have: the lower bound of each but the first,
 /// and a value in its middle. None where the key grows in another order than documents.
 pub fn ranges(shard: &Shard, stamps: &[Stamp]) -> Option<Vec<(Option<Bson>, Bson)>> {
-    let (By::Ranged, Some(chunks)) = (shard.by, shard.chunks) else { return Some(Vec::new()) };
+    let (ShardBy::Ranged, Some(chunks)) = (shard.by, shard.chunks) else { return Some(Vec::new()) };
     let grows = |it: &&Stamp| {
         use StampForm::{Date, Double, Int32, Int64, ObjectId};
         it.path == [shard.key.as_str()]
@@ -38,7 +38,7 @@ pub fn ranges(shard: &Shard, stamps: &[Stamp]) -> Option<Vec<(Option<Bson>, Bson
 /// Checks how the collection is sharded, which is otherwise made.
 pub fn shard_of(
     check: &mut Check<'_>,
-    given: &yaml::Collection,
+    given: &yaml::CollectionYaml,
     made: &Collection,
 ) -> Option<Shard> {
     let asked = given.shard.as_ref()?;
@@ -64,7 +64,7 @@ pub fn shard_of(
         );
     }
     let leads = |index: &crate::plan::Index| {
-        *by == By::Ranged && index.keys.first().is_some_and(|(field, _)| *field == shard.key)
+        *by == ShardBy::Ranged && index.keys.first().is_some_and(|(field, _)| *field == shard.key)
     };
     if let Some(at) = made.indexes.iter().position(|it| it.unique && !leads(it)) {
         let message = "a unique index of a sharded collection begins with its ranged shard key";
@@ -79,12 +79,12 @@ pub fn shard_of(
         return None;
     }
     match (by, chunks, keys) {
-        (By::Ranged, Some(chunks), _) if shard.keys < 2 * u64::from(chunks.value) => {
+        (ShardBy::Ranged, Some(chunks), _) if shard.keys < 2 * u64::from(chunks.value) => {
             let message = format!("{} keys for {} chunks", shard.keys, chunks.value);
             let place = keys.as_ref().map_or(chunks.place, |it| it.place);
             check.wrong(place, message, "`keys:` says how many documents the chunks share");
         }
-        (By::Hashed, _, Some(keys)) | (By::Ranged, None, Some(keys)) => {
+        (ShardBy::Hashed, _, Some(keys)) | (ShardBy::Ranged, None, Some(keys)) => {
             check.wrong(keys.place, "`keys` belongs to `ranged` with `chunks`", "leave it out");
         }
         _ if ranges(&shard, &made.stamps).is_none() => {
@@ -101,7 +101,7 @@ pub fn shard_of(
 mod tests {
     use super::*;
 
-    fn ranges(by: By, keys: u64, form: StampForm) -> Option<Vec<(Option<Bson>, Bson)>> {
+    fn ranges(by: ShardBy, keys: u64, form: StampForm) -> Option<Vec<(Option<Bson>, Bson)>> {
         let stamp = Stamp {
             path: vec!["k".to_owned()],
             form,
@@ -118,11 +118,11 @@ mod tests {
     fn ranges_share_the_keys_evenly() {
         let int = |from: i32| ((from > 0).then_some(Bson::Int32(from)), Bson::Int32(from + 500));
         let quarters = [0, 1_000, 2_000, 3_000].map(int).to_vec();
-        assert_eq!(ranges(By::Ranged, 4_000, StampForm::Int32), Some(quarters));
-        let all = ranges(By::Ranged, u64::MAX / 4, StampForm::Int64).expect("they fit");
+        assert_eq!(ranges(ShardBy::Ranged, 4_000, StampForm::Int32), Some(quarters));
+        let all = ranges(ShardBy::Ranged, u64::MAX / 4, StampForm::Int64).expect("they fit");
         assert_eq!(all.len(), 4, "no overflow");
-        assert_eq!(ranges(By::Ranged, 1 << 40, StampForm::Int32), None, "beyond an int");
-        assert_eq!(ranges(By::Ranged, 4_000, StampForm::GuidString), None, "in no order");
-        assert_eq!(ranges(By::Hashed, 4_000, StampForm::Guid), Some(Vec::new()));
+        assert_eq!(ranges(ShardBy::Ranged, 1 << 40, StampForm::Int32), None, "beyond an int");
+        assert_eq!(ranges(ShardBy::Ranged, 4_000, StampForm::GuidString), None, "in no order");
+        assert_eq!(ranges(ShardBy::Hashed, 4_000, StampForm::Guid), Some(Vec::new()));
     }
 }

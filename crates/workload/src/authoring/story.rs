@@ -2,17 +2,18 @@
 //! that the phases before it in its story left there.
 
 use super::checking::Check;
-use crate::replay::schedule_length::{fits_one_lap, has_one_lap};
 use super::located::{At, Location};
-use crate::operations::{about, inserts};
-use crate::plan::{
-    Collection, Count, KeyChoice, Kind, Limit, Operation, Phase, Plan, StampForm, StampSource,
-};
-use crate::replay::population::Population;
-use super::yaml;
-use crate::replay::selected_documents::{Meaning, meaning};
 use super::sent::written;
 use super::sequence::{check_ranges, stretches};
+use super::yaml;
+use crate::operations::{about, inserts};
+use crate::plan::{
+    Collection, Count, KeyChoice, Limit, Operation, OperationKind, Phase, Plan, StampForm,
+    StampSource,
+};
+use crate::replay::population::Population;
+use crate::replay::schedule_length::{fits_one_lap, has_one_lap};
+use crate::replay::selected_documents::{Meaning, meaning};
 
 /// Arms that hand a collection on work one after the other, in all phases.
 pub fn keep_whole_runs(phases: &mut [Phase], collections: &[Collection]) {
@@ -79,7 +80,7 @@ fn continues_something(
     check: &mut Check<'_>,
     plan: &Plan,
     number: usize,
-    given: &At<yaml::Phase>,
+    given: &At<yaml::PhaseYaml>,
 ) {
     let Some(continues) = given.value.continues.as_ref().filter(|it| it.value) else { return };
     let Some(before) = number.checked_sub(1).map(|before| &plan.phases[before]) else {
@@ -96,7 +97,7 @@ fn continues_something(
 }
 
 /// Keys that are not dealt in turn are dealt among so many.
-fn dealt_keys(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::Phase>) {
+fn dealt_keys(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::PhaseYaml>) {
     let inserting = phase.operations.iter().any(|made| about(made.kind).inserts);
     let Some(keys) = given.value.keys.as_ref().filter(|_| inserting) else { return };
     let counted = matches!(phase.limit, Limit::Operations { .. }) && phase.operations.len() == 1;
@@ -118,8 +119,8 @@ fn dealt_keys(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::Phase>) {
     }
 }
 
-fn drops_once(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::Phase>) {
-    let drops = phase.operations.iter().any(|made| made.kind == Kind::Drop);
+fn drops_once(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::PhaseYaml>) {
+    let drops = phase.operations.iter().any(|made| made.kind == OperationKind::Drop);
     let once = matches!(phase.limit, Limit::Operations { count: 1, .. });
     if drops && !(once && phase.operations.len() == 1) {
         let hint = "move the drop to a separate phase with `operations: 1`";
@@ -132,7 +133,7 @@ fn joins_documents(
     check: &mut Check<'_>,
     plan: &Plan,
     (number, made): (usize, &Operation),
-    given: &At<yaml::Phase>,
+    given: &At<yaml::PhaseYaml>,
 ) {
     let mentions = made.pipeline.iter().flat_map(|template| &template.mentions);
     for mention in mentions.filter(|mention| !mention.writes) {
@@ -159,7 +160,7 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn check(&self, check: &mut Check<'_>, given: &At<yaml::Phase>) {
+    fn check(&self, check: &mut Check<'_>, given: &At<yaml::PhaseYaml>) {
         let place = place_of(given);
         let population = Population::before(self.plan, self.number, self.collection);
         let (name, collection) = (&self.made.name, &self.collection.name);
@@ -244,7 +245,7 @@ impl Site<'_> {
 }
 
 /// Where a phase says what it does.
-fn place_of(given: &At<yaml::Phase>) -> Location {
+fn place_of(given: &At<yaml::PhaseYaml>) -> Location {
     let keys = &given.value;
     let operation = keys.operation.as_ref().map(|at| at.place);
     operation.or(keys.mix.as_ref().map(|at| at.place)).unwrap_or(given.place)

@@ -5,21 +5,21 @@ use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
 use super::checking::Check;
-use super::problem::did_you_mean;
+use super::field_stamps;
 use super::fields::{FieldKeys, FieldType};
-use super::layout;
 use super::located::At;
-use crate::plan::{Stamp, StampSource, Template};
+use super::problem::did_you_mean;
 use super::sent::{Form, check_sent};
-use crate::replay::stamp::{Input, value_of};
-use super::tree::Tree;
+use super::tree::YamlTree;
 use super::values::to_bson;
+use crate::plan::{Stamp, StampSource, Template};
+use crate::replay::stamp::{Input, value_of};
 
-pub fn template(check: &mut Check<'_>, tree: &At<Tree>, form: Form<'_>) -> Template {
+pub fn template(check: &mut Check<'_>, tree: &At<YamlTree>, form: Form<'_>) -> Template {
     let wrap = matches!(form, Form::Pipeline(_)).then_some("pipeline");
     let mut stamps = Vec::new();
     let mut path: Vec<String> = wrap.iter().map(|name| (*name).to_owned()).collect();
-    let mut stamp = |check: &mut Check<'_>, value: &At<Tree>, path: &[String]| {
+    let mut stamp = |check: &mut Check<'_>, value: &At<YamlTree>, path: &[String]| {
         stamped(check, value, path, &mut stamps)
     };
     let value = to_bson(check, tree, &mut path, &mut Some(&mut stamp));
@@ -43,7 +43,7 @@ pub fn template(check: &mut Check<'_>, tree: &At<Tree>, form: Form<'_>) -> Templ
 
 fn stamped(
     check: &mut Check<'_>,
-    value: &At<Tree>,
+    value: &At<YamlTree>,
     path: &[String],
     stamps: &mut Vec<Stamp>,
 ) -> Bson {
@@ -53,7 +53,7 @@ fn stamped(
         check.wrong(value.place, "a `$stamp` needs a `value`", hint);
         return Bson::Null;
     };
-    let Some(mut stamp) = layout::stamp(check, &keys, source, value.place) else {
+    let Some(mut stamp) = field_stamps::stamp(check, &keys, source, value.place) else {
         return Bson::Null;
     };
     path.clone_into(&mut stamp.path);
@@ -63,14 +63,14 @@ fn stamped(
 }
 
 /// Reads `key` or `{type: …, value: …}` out of free YAML.
-fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
+fn stamp_keys(check: &mut Check<'_>, tree: &At<YamlTree>) -> Option<FieldKeys> {
     let mut keys = FieldKeys::default();
     let entries = match &tree.value {
-        Tree::String(_) => {
+        YamlTree::String(_) => {
             keys.value = Some(word(check, tree)?);
             return Some(keys);
         }
-        Tree::Map(entries) => entries,
+        YamlTree::Map(entries) => entries,
         _ => {
             let hint = "write `{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
             check.wrong(tree.place, "this cannot be a `$stamp`", hint);
@@ -81,12 +81,12 @@ fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
         match (name.value.as_str(), &value.value) {
             ("value", _) => keys.value = Some(word::<StampSource>(check, value)?),
             ("type", _) => keys.kind = Some(word::<FieldType>(check, value)?),
-            ("add", Tree::Int(add)) => keys.add = Some(At { value: *add, place: value.place }),
-            ("width", Tree::Int(width)) => {
+            ("add", YamlTree::Int(add)) => keys.add = Some(At { value: *add, place: value.place }),
+            ("width", YamlTree::Int(width)) => {
                 let width = u32::try_from(*width).unwrap_or(u32::MAX);
                 keys.width = Some(At { value: width, place: value.place });
             }
-            ("prefix", Tree::String(prefix)) => {
+            ("prefix", YamlTree::String(prefix)) => {
                 keys.prefix = Some(At { value: prefix.clone(), place: value.place });
             }
             (other, _) => {
@@ -99,8 +99,8 @@ fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
     Some(keys)
 }
 
-fn word<T: for<'de> Deserialize<'de>>(check: &mut Check<'_>, tree: &At<Tree>) -> Option<At<T>> {
-    let Tree::String(text) = &tree.value else {
+fn word<T: for<'de> Deserialize<'de>>(check: &mut Check<'_>, tree: &At<YamlTree>) -> Option<At<T>> {
+    let YamlTree::String(text) = &tree.value else {
         check.wrong(tree.place, format!("{} cannot be here", tree.value.kind()), "write a word");
         return None;
     };

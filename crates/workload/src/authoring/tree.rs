@@ -12,20 +12,20 @@ use super::located::{At, Location};
 
 /// A YAML value; mappings keep their order, as BSON does.
 #[derive(Debug, Clone)]
-pub enum Tree {
+pub enum YamlTree {
     Null,
     Bool(bool),
     /// A whole number: an int where it fits 32 bits, else a long, as in mongosh.
     Int(i64),
     Double(f64),
     String(String),
-    List(Vec<At<Tree>>),
+    List(Vec<At<YamlTree>>),
     /// A mapping; canonical Extended JSON (`$oid`, `$numberLong`) is understood.
-    Map(Vec<(At<String>, At<Tree>)>),
+    Map(Vec<(At<String>, At<YamlTree>)>),
 }
 
-impl Tree {
-    pub fn get(&self, name: &str) -> Option<&At<Tree>> {
+impl YamlTree {
+    pub fn get(&self, name: &str) -> Option<&At<YamlTree>> {
         match self {
             Self::Map(entries) => {
                 entries.iter().find(|(key, _)| key.value == name).map(|(_, value)| value)
@@ -47,7 +47,7 @@ impl Tree {
         }
     }
 
-    /// Its name in messages.
+    /// Returns the name that messages use.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -67,50 +67,50 @@ struct TreeVisitor<N, V>(PhantomData<(N, V)>);
 impl<'de, N, V> Visitor<'de> for TreeVisitor<N, V>
 where
     N: Deserialize<'de> + Into<At<String>>,
-    V: Deserialize<'de> + Into<At<Tree>>,
+    V: Deserialize<'de> + Into<At<YamlTree>>,
 {
-    type Value = Tree;
+    type Value = YamlTree;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a YAML value")
     }
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_unit<E>(self) -> Result<YamlTree, E> {
+        Ok(YamlTree::Null)
     }
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlTree, E> {
+        Ok(YamlTree::Bool(value))
     }
-    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Int(value))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlTree, E> {
+        Ok(YamlTree::Int(value))
     }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Tree, E> {
+    fn visit_u64<E: Error>(self, value: u64) -> Result<YamlTree, E> {
         i64::try_from(value)
-            .map(Tree::Int)
+            .map(YamlTree::Int)
             .map_err(|_| E::custom(format!("{value} does not fit a BSON long")))
     }
-    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-        Ok(Tree::Double(value))
+    fn visit_f64<E>(self, value: f64) -> Result<YamlTree, E> {
+        Ok(YamlTree::Double(value))
     }
-    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::String(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<YamlTree, E> {
+        Ok(YamlTree::String(value.to_owned()))
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<YamlTree, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = list.next_element::<V>()? {
             items.push(item.into());
         }
-        Ok(Tree::List(items))
+        Ok(YamlTree::List(items))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<YamlTree, A::Error> {
         let mut entries = Vec::new();
         while let Some((name, value)) = map.next_entry::<N, V>()? {
             entries.push((name.into(), value.into()));
         }
-        Ok(Tree::Map(entries))
+        Ok(YamlTree::Map(entries))
     }
 }
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for YamlTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TreeVisitor::<At<String>, At<Self>>(PhantomData))
     }
@@ -140,13 +140,13 @@ impl From<Parsed<String>> for At<String> {
     }
 }
 
-impl From<Parsed<ParsedTree>> for At<Tree> {
+impl From<Parsed<ParsedTree>> for At<YamlTree> {
     fn from(parsed: Parsed<ParsedTree>) -> Self {
         parsed.map(|tree| tree.0)
     }
 }
 
-pub struct ParsedTree(Tree);
+pub struct ParsedTree(YamlTree);
 
 impl<'de> Deserialize<'de> for ParsedTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for ParsedTree {
     }
 }
 
-impl JsonSchema for Tree {
+impl JsonSchema for YamlTree {
     fn schema_name() -> Cow<'static, str> {
         "Value".into()
     }

@@ -11,18 +11,18 @@ use serde::de::{
     SeqAccess, Unexpected, Visitor,
 };
 
-use super::problem::{Problem, did_you_mean};
-use crate::kind::Word;
 use super::located::{At, Location};
+use super::problem::{Problem, did_you_mean};
 use super::substitute::Substituted;
-use super::tree::Tree;
+use super::tree::YamlTree;
+use crate::operation_kind::OperationWord;
 
 /// Letters of a word that a message quotes.
 const WORD_LETTERS_MAX: usize = 60;
 /// 2^63: every whole double below it is a long.
 const LONG_END: f64 = 9_223_372_036_854_775_808.0;
 
-pub fn read<'de, T: Deserialize<'de>>(tree: &'de At<Tree>) -> Result<T, Wrong> {
+pub fn read<'de, T: Deserialize<'de>>(tree: &'de At<YamlTree>) -> Result<T, Wrong> {
     T::deserialize(Placed::of(tree))
 }
 
@@ -38,7 +38,7 @@ impl Wrong {
         Self { problem: Problem::new(message, None).hint(hint), place: None }
     }
 
-    /// As it is in the user's text; `map` leads there from `text`.
+    /// Returns the problem with its place in the user's text; `map` leads there from `text`.
     pub fn problem(mut self, text: &str, map: Option<&Substituted>) -> Problem {
         let found = self.place.and_then(|place| place.span(text));
         self.problem.span = found.map(|span| map.map_or(span, |map| map.original(span)));
@@ -136,7 +136,7 @@ pub fn short(word: &str) -> String {
 /// Words of k6, YCSB and genny for keys that have another name here, and an operation that was
 /// written as a key.
 fn foreign(key: &str, known: &[&str]) -> Option<String> {
-    let is_operation = Word::ALL.iter().any(|kind| kind.name() == key);
+    let is_operation = OperationWord::ALL.iter().any(|kind| kind.name() == key);
     if is_operation && known.contains(&"operation") {
         return Some(format!("write `operation: {key}`, and its keys beside it"));
     }
@@ -158,7 +158,7 @@ fn foreign(key: &str, known: &[&str]) -> Option<String> {
 /// A part of the tree.
 #[derive(Clone, Copy)]
 enum Branch<'de> {
-    Value(&'de Tree),
+    Value(&'de YamlTree),
     /// The name of an entry: a text that may be a number.
     Name(&'de str),
 }
@@ -170,18 +170,18 @@ impl<'de> Branch<'de> {
             Self::Name(name) => return visitor.visit_str(name),
         };
         match tree {
-            Tree::Null => visitor.visit_unit(),
-            Tree::Bool(value) => visitor.visit_bool(*value),
-            Tree::Int(value) => visitor.visit_i64(*value),
-            Tree::Double(value)
+            YamlTree::Null => visitor.visit_unit(),
+            YamlTree::Bool(value) => visitor.visit_bool(*value),
+            YamlTree::Int(value) => visitor.visit_i64(*value),
+            YamlTree::Double(value)
                 if whole && value.fract() == 0.0 && (-LONG_END..LONG_END).contains(value) =>
             {
                 visitor.visit_i64(*value as i64)
             }
-            Tree::Double(value) => visitor.visit_f64(*value),
-            Tree::String(value) => visitor.visit_str(value),
-            Tree::List(items) => visitor.visit_seq(Items(items.iter())),
-            Tree::Map(entries) => visitor.visit_map(Entries(entries.iter(), None)),
+            YamlTree::Double(value) => visitor.visit_f64(*value),
+            YamlTree::String(value) => visitor.visit_str(value),
+            YamlTree::List(items) => visitor.visit_seq(Items(items.iter())),
+            YamlTree::Map(entries) => visitor.visit_map(Entries(entries.iter(), None)),
         }
     }
 }
@@ -191,7 +191,7 @@ impl<'de> Branch<'de> {
 struct Placed<'de>(Branch<'de>, Location);
 
 impl<'de> Placed<'de> {
-    fn of(tree: &'de At<Tree>) -> Self {
+    fn of(tree: &'de At<YamlTree>) -> Self {
         Self(Branch::Value(&tree.value), tree.place)
     }
 }
@@ -217,7 +217,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.0 {
-            Branch::Value(Tree::Null) => visitor.visit_none(),
+            Branch::Value(YamlTree::Null) => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -239,7 +239,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         match self.0 {
-            Branch::Value(Tree::List(items)) if items.len() != length => {
+            Branch::Value(YamlTree::List(items)) if items.len() != length => {
                 Err(Wrong::invalid_length(items.len(), &visitor).at(self.1))
             }
             _ => self.deserialize_seq(visitor),
@@ -255,7 +255,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
         let wanted = format!("one of {}", words.join(", "));
         let made: Result<_, Wrong> = match self.0 {
             Branch::Name(word) => visitor.visit_enum(StrDeserializer::new(word)),
-            Branch::Value(Tree::String(word)) => visitor.visit_enum(StrDeserializer::new(word)),
+            Branch::Value(YamlTree::String(word)) => visitor.visit_enum(StrDeserializer::new(word)),
             Branch::Value(other) => Err(Error::invalid_type(other.found(), &wanted.as_str())),
         };
         made.map_err(|wrong| wrong.at(self.1))
@@ -271,7 +271,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
         match self.0 {
             _ if name == "At" => visitor.visit_seq(ValueAndPlace(Some(self), Some(self.1))),
             // Serde would take its values for the fields in their order.
-            Branch::Value(Tree::List(_)) => {
+            Branch::Value(YamlTree::List(_)) => {
                 Err(Wrong::invalid_type(Unexpected::Seq, &visitor).at(self.1))
             }
             _ => self.deserialize_map(visitor),
@@ -290,7 +290,7 @@ impl<'de> Deserializer<'de> for Placed<'de> {
     }
 }
 
-struct Items<'de>(Iter<'de, At<Tree>>);
+struct Items<'de>(Iter<'de, At<YamlTree>>);
 
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = Wrong;
@@ -304,7 +304,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 }
 
 /// What is left of a mapping, and the value whose name was read.
-struct Entries<'de>(Iter<'de, (At<String>, At<Tree>)>, Option<&'de At<Tree>>);
+struct Entries<'de>(Iter<'de, (At<String>, At<YamlTree>)>, Option<&'de At<YamlTree>>);
 
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Wrong;

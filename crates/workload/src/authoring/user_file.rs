@@ -10,18 +10,19 @@ use bson::{Bson, Document, RawDocumentBuf};
 use wire::raw::{check, twice};
 
 use super::document::DOCUMENT_BYTES_MAX;
-use super::problem::{Problem, did_you_mean};
+use super::field_stamps::OBJECT_ID_PREFIX;
 use super::layout;
-use crate::plan::{Stamp, StampForm, StampSource};
 use super::pool::{POOL_BYTES_MAX, Pool};
-use crate::replay::stamp::{Input, value_of};
+use super::problem::{Problem, did_you_mean};
 use super::unique::Unique;
+use crate::plan::{Stamp, StampForm, StampSource};
+use crate::replay::stamp::{Input, value_of};
 
 /// Bytes of one line of JSON, at most: a document written out takes several times its BSON.
 const LINE_BYTES_MAX: u64 = 4 * POOL_BYTES_MAX;
 
 /// A document, and where in the file it is.
-struct Found {
+struct FileDocument {
     document: Document,
     place: String,
 }
@@ -72,7 +73,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> Problem {
 }
 
 /// The first documents of a mongodump.
-fn dump(mut file: BufReader<File>, path: &Path) -> Result<Vec<Found>, Problem> {
+fn dump(mut file: BufReader<File>, path: &Path) -> Result<Vec<FileDocument>, Problem> {
     let cannot = |error: io::Error| cannot_read(path, &error);
     let mut found = Vec::new();
     let mut offset = 0;
@@ -103,7 +104,7 @@ fn dump(mut file: BufReader<File>, path: &Path) -> Result<Vec<Found>, Problem> {
         if rest as u64 != length - 4 {
             return Err(cut());
         }
-        found.push(Found { document: document(&bytes, &place)?, place });
+        found.push(FileDocument { document: document(&bytes, &place)?, place });
     }
     Ok(found)
 }
@@ -125,7 +126,7 @@ fn document(bytes: &[u8], place: &str) -> Result<Document, Problem> {
 }
 
 /// The first documents of a file with one on each line.
-fn json_lines(mut file: BufReader<File>, path: &Path) -> Result<Vec<Found>, Problem> {
+fn json_lines(mut file: BufReader<File>, path: &Path) -> Result<Vec<FileDocument>, Problem> {
     let mut found = Vec::new();
     let mut read_bytes = 0;
     for number in 1.. {
@@ -153,7 +154,7 @@ fn json_lines(mut file: BufReader<File>, path: &Path) -> Result<Vec<Found>, Prob
             let hint = format!("shorten it to {DOCUMENT_BYTES_MAX} bytes of BSON");
             return Err(Problem::new(message, None).hint(hint));
         }
-        found.push(Found { document, place });
+        found.push(FileDocument { document, place });
     }
     Ok(found)
 }
@@ -184,14 +185,14 @@ fn json(line: &[u8], place: &str) -> Result<Document, Problem> {
 }
 
 /// A stamp in the form that the field has in the file; None where the first document lacks it.
-fn stamp(found: &[Found], field: &str) -> Result<Option<Stamp>, Problem> {
+fn stamp(found: &[FileDocument], field: &str) -> Result<Option<Stamp>, Problem> {
     let Some(first) = found[0].document.get(field) else { return Ok(None) };
     let (form, prefix, width) = match first {
         Bson::Int32(_) => (StampForm::Int32, None, None),
         Bson::Int64(_) => (StampForm::Int64, None, None),
         Bson::Double(_) => (StampForm::Double, None, None),
         Bson::String(text) => (StampForm::String, None, Some((text.len() as u32).clamp(1, 40))),
-        Bson::ObjectId(_) => (StampForm::ObjectId, Some(layout::OBJECT_ID_PREFIX.to_owned()), None),
+        Bson::ObjectId(_) => (StampForm::ObjectId, Some(OBJECT_ID_PREFIX.to_owned()), None),
         Bson::Binary(binary) if binary.subtype == BinarySubtype::Uuid => {
             (StampForm::Guid, None, None)
         }

@@ -7,7 +7,7 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 use super::checking::Check;
 use super::fields::{FieldKeys, FieldType};
 use super::located::At;
-use super::tree::Tree;
+use super::tree::YamlTree;
 
 /// The Extended JSON that is understood.
 const EXTENDED: [&str; 6] =
@@ -21,31 +21,31 @@ const OF_VALUES: [&str; 10] =
     ["$all", "$each", "$eq", "$gt", "$gte", "$in", "$lt", "$lte", "$ne", "$nin"];
 
 /// A constant: no stamps in it.
-pub fn constant(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
+pub fn constant(check: &mut Check<'_>, tree: &At<YamlTree>) -> Bson {
     to_bson(check, tree, &mut Vec::new(), &mut None)
 }
 
 /// Asked for the value in the place of a `$stamp`.
-type Stamper<'a> = dyn FnMut(&mut Check<'_>, &At<Tree>, &[String]) -> Bson + 'a;
+type Stamper<'a> = dyn FnMut(&mut Check<'_>, &At<YamlTree>, &[String]) -> Bson + 'a;
 
 /// Gives every `$stamp` to `stamp`. Without one, generators' words are plain text, and a `$stamp`
 /// is a mistake.
 pub fn to_bson(
     check: &mut Check<'_>,
-    tree: &At<Tree>,
+    tree: &At<YamlTree>,
     path: &mut Vec<String>,
     stamp: &mut Option<&mut Stamper<'_>>,
 ) -> Bson {
     match &tree.value {
-        Tree::Null => Bson::Null,
-        Tree::Bool(value) => Bson::Boolean(*value),
-        Tree::Int(value) => i32::try_from(*value).map_or(Bson::Int64(*value), Bson::Int32),
-        Tree::Double(value) => Bson::Double(*value),
-        Tree::String(value) => {
+        YamlTree::Null => Bson::Null,
+        YamlTree::Bool(value) => Bson::Boolean(*value),
+        YamlTree::Int(value) => i32::try_from(*value).map_or(Bson::Int64(*value), Bson::Int32),
+        YamlTree::Double(value) => Bson::Double(*value),
+        YamlTree::String(value) => {
             check.reserved(value, tree.place);
             Bson::String(value.clone())
         }
-        Tree::List(items) => {
+        YamlTree::List(items) => {
             let mut made = Vec::new();
             for (number, item) in items.iter().enumerate() {
                 path.push(number.to_string());
@@ -54,7 +54,7 @@ pub fn to_bson(
             }
             Bson::Array(made)
         }
-        Tree::Map(entries) => {
+        YamlTree::Map(entries) => {
             if let [(name, value)] = &entries[..] {
                 if name.value == "$stamp" {
                     let Some(stamp) = stamp else {
@@ -99,10 +99,10 @@ fn is_value(path: &[String]) -> bool {
 
 /// The word that makes a mapping a field of a `document`: it has `one_of` or a known `type`, and no
 /// other keys than fields have.
-fn generator(entries: &[(At<String>, At<Tree>)]) -> Option<&At<String>> {
+fn generator(entries: &[(At<String>, At<YamlTree>)]) -> Option<&At<String>> {
     let (word, _) = entries.iter().find(|(name, value)| match (&*name.value, &value.value) {
-        ("one_of", Tree::List(_)) => true,
-        ("type", Tree::String(word)) => {
+        ("one_of", YamlTree::List(_)) => true,
+        ("type", YamlTree::String(word)) => {
             FieldType::deserialize(StrDeserializer::<ValueError>::new(word)).is_ok()
         }
         _ => false,
@@ -112,17 +112,17 @@ fn generator(entries: &[(At<String>, At<Tree>)]) -> Option<&At<String>> {
     entries.iter().all(|(name, _)| known(&name.value)).then_some(word)
 }
 
-fn extended(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
-    fn json(tree: &Tree) -> serde_json::Value {
+fn extended(check: &mut Check<'_>, tree: &At<YamlTree>) -> Bson {
+    fn json(tree: &YamlTree) -> serde_json::Value {
         match tree {
-            Tree::Null => serde_json::Value::Null,
-            Tree::Bool(value) => (*value).into(),
+            YamlTree::Null => serde_json::Value::Null,
+            YamlTree::Bool(value) => (*value).into(),
             // Canonical Extended JSON writes numbers as text; people do not.
-            Tree::Int(value) => value.to_string().into(),
-            Tree::Double(value) => value.to_string().into(),
-            Tree::String(value) => value.clone().into(),
-            Tree::List(items) => items.iter().map(|item| json(&item.value)).collect(),
-            Tree::Map(entries) => serde_json::Value::Object(
+            YamlTree::Int(value) => value.to_string().into(),
+            YamlTree::Double(value) => value.to_string().into(),
+            YamlTree::String(value) => value.clone().into(),
+            YamlTree::List(items) => items.iter().map(|item| json(&item.value)).collect(),
+            YamlTree::Map(entries) => serde_json::Value::Object(
                 entries
                     .iter()
                     .map(|(name, value)| (name.value.clone(), json(&value.value)))

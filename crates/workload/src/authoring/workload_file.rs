@@ -8,17 +8,17 @@ use miette::NamedSource;
 use serde::Deserialize;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::problem::{Problem, Source, WorkloadError, did_you_mean};
-use super::located::{At, Location, Named};
-use super::yaml::File;
+use super::located::{At, Location, NamedEntries};
+use super::problem::{Problem, SourceText, WorkloadError, did_you_mean};
 use super::substitute::{Substituted, blank, is_plain, substitute};
-use super::tree::{Parsed, ParsedTree, Tree};
+use super::tree::{Parsed, ParsedTree, YamlTree};
 use super::typed::{self, short};
+use super::yaml::WorkloadYaml;
 
 /// A parsed workload and all that is needed to point into it.
 #[derive(Debug)]
 pub struct Loaded {
-    pub file: File,
+    pub file: WorkloadYaml,
     /// Parameters after `--set`.
     pub parameters: BTreeMap<String, String>,
     pub text: String,
@@ -26,7 +26,7 @@ pub struct Loaded {
     /// Folder against which `file:` is resolved.
     pub folder: PathBuf,
     pub(super) map: Substituted,
-    pub(super) source: Source,
+    pub(super) source: SourceText,
 }
 
 /// The part that is read before parameters are put in.
@@ -43,27 +43,27 @@ pub fn parse(
     sets: &BTreeMap<String, String>,
 ) -> Result<Loaded, WorkloadError> {
     let name = path.display().to_string();
-    let source: Source = Arc::new(NamedSource::new(name, text.to_owned()));
+    let source: SourceText = Arc::new(NamedSource::new(name, text.to_owned()));
     let fail = |problems: Vec<Problem>| WorkloadError::of_some(problems, &source);
     let blanked = blank(text);
     let head: Head = serde_saphyr::from_str_with_options(&blanked, options())
         .map_err(|error| fail(vec![explain(&error, &blanked, None)]))?;
     let defaults = match head.parameters.map(At::from) {
         Some(tree) => typed::read(&tree).map_err(|wrong| fail(vec![wrong.problem(text, None)]))?,
-        None => Named::default(),
+        None => NamedEntries::default(),
     };
     let parameters = resolve(&defaults, sets, text).map_err(fail)?;
-    let is_text = |default: &Tree| matches!(default, Tree::String(it) if is_plain(it));
+    let is_text = |default: &YamlTree| matches!(default, YamlTree::String(it) if is_plain(it));
     let texts = defaults.0.iter().filter(|(_, default)| is_text(&default.value));
     let texts = texts.map(|(name, _)| name.value.clone()).collect();
     let map = substitute(text, &parameters, &texts).map_err(fail)?;
     let parsed: Parsed<ParsedTree> = serde_saphyr::from_str_with_options(&map.text, options())
         .map_err(|error| fail(vec![explain(&error, &map.text, Some(&map))]))?;
     let parsed = At::from(parsed);
-    if matches!(parsed.value, Tree::Null) {
+    if matches!(parsed.value, YamlTree::Null) {
         return Err(fail(vec![empty(Some((0, 0)))]));
     }
-    let file: File =
+    let file: WorkloadYaml =
         typed::read(&parsed).map_err(|wrong| fail(vec![wrong.problem(&map.text, Some(&map))]))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Ok(Loaded {
@@ -98,7 +98,7 @@ fn options() -> serde_saphyr::Options {
 }
 
 fn resolve(
-    defaults: &Named<At<Tree>>,
+    defaults: &NamedEntries<At<YamlTree>>,
     sets: &BTreeMap<String, String>,
     text: &str,
 ) -> Result<BTreeMap<String, String>, Vec<Problem>> {
@@ -106,10 +106,10 @@ fn resolve(
     let mut parameters = BTreeMap::new();
     for (name, value) in &defaults.0 {
         let scalar = match &value.value {
-            Tree::Bool(value) => value.to_string(),
-            Tree::Int(value) => value.to_string(),
-            Tree::Double(value) => value.to_string(),
-            Tree::String(value) => value.clone(),
+            YamlTree::Bool(value) => value.to_string(),
+            YamlTree::Int(value) => value.to_string(),
+            YamlTree::Double(value) => value.to_string(),
+            YamlTree::String(value) => value.clone(),
             other => {
                 let message =
                     format!("the default of the parameter `{}` is {}", name.value, other.kind());

@@ -5,7 +5,7 @@ use crate::plan::Operation;
 
 /// One kind of operation.
 pub struct About {
-    /// Its keys in YAML, but for the concerns.
+    /// Keys in YAML, without the concerns.
     pub keys: &'static [&'static str],
     /// Concerns and preferences that the driver takes with it.
     pub concerns: Concerns,
@@ -16,9 +16,9 @@ pub struct About {
     /// Whether its answer holds documents.
     pub reads_documents: bool,
     /// How its right answer is known.
-    pub answers: Answers,
+    pub answers: AnswerSource,
     /// How the server counts it.
-    pub counted: Counted,
+    pub counted: ServerCount,
     /// Whether it changes its collection, as far as one can see from outside.
     pub writes: fn(&Operation) -> bool,
     /// Makes the template that adapters get; None where a mistake leaves nothing to make.
@@ -36,7 +36,7 @@ pub enum Concerns {
 
 /// How the right answer of an operation is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
+pub enum AnswerSource {
     /// It adds nothing to the totals: the adapter checks that it was done.
     Nothing,
     /// The same, and the server says `ok` to it whatever it did.
@@ -52,14 +52,14 @@ pub enum Answers {
 
 /// How the server counts an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum ServerCount {
     /// It sees nothing of it.
     Not,
     /// By this counter: once, or for each inserted document.
     By(&'static str),
     /// By what its parts are.
     ByParts,
-    /// As `command`, together with the core's own and the drivers' monitoring.
+    /// In the counter `command`, together with commands of the core and the drivers' monitoring.
     AsCommand,
 }
 
@@ -72,8 +72,8 @@ impl About {
             inserts: false,
             deletes: false,
             reads_documents: false,
-            answers: Answers::Nothing,
-            counted: Counted::AsCommand,
+            answers: AnswerSource::Nothing,
+            counted: ServerCount::AsCommand,
             writes: |_| false,
             make,
         }
@@ -86,7 +86,7 @@ impl About {
     ) -> Self {
         Self {
             concerns: Concerns::Write,
-            counted: Counted::By(counter),
+            counted: ServerCount::By(counter),
             writes: |_| true,
             ..Self::new(make)
         }

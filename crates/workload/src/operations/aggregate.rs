@@ -1,26 +1,26 @@
-//! `aggregate`: a pipeline of one's own.
+//! `aggregate`: a pipeline of the workload.
 
 use bson::Bson;
 
-use super::about::{About, Answers, Concerns};
+use super::about::{About, AnswerSource, Concerns};
 use super::making::{Making, needed};
-use crate::plan::{Operation, Stamp, Template};
 use crate::authoring::sent::Form;
 use crate::authoring::template::template;
-use crate::authoring::tree::Tree;
+use crate::authoring::tree::YamlTree;
+use crate::plan::{Operation, Stamp, Template};
 
 pub const ABOUT: About = About {
     keys: &["collection", "pipeline", "batch_size"],
     concerns: Concerns::Read,
     reads_documents: true,
-    answers: Answers::ByStages,
+    answers: AnswerSource::ByStages,
     writes: Operation::mentions_to_write,
     ..About::new(make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let pipeline = needed(making.check, making.keys.pipeline.as_ref(), "pipeline", making.place)?;
-    if !matches!(pipeline.value, Tree::List(_)) {
+    if !matches!(pipeline.value, YamlTree::List(_)) {
         making.check.wrong(
             pipeline.place,
             "a pipeline has to be a list of stages",

@@ -1,14 +1,14 @@
-//! `bulk_write`: inserts, updates, replacements and deletions in one call. Its parts are operations
-//! of their own, which `phase.rs` makes.
+//! `bulk_write`: inserts, updates, replacements and deletions in one call. The parts are
+//! separate operations, which `phases.rs` makes.
 
-use super::about::{About, Concerns, Counted};
+use super::about::{About, Concerns, ServerCount};
 use super::making::{Making, needed};
 use crate::plan::Count;
 
 pub const ABOUT: About = About {
     keys: &["collection", "batch", "parts", "ordered"],
     concerns: Concerns::Write,
-    counted: Counted::ByParts,
+    counted: ServerCount::ByParts,
     writes: |_| true,
     ..About::new(make)
 };

@@ -1,15 +1,15 @@
-//! `command`: any command, for what has no operation of its own.
+//! `command`: any command, for what no other operation does.
 
-use super::about::{About, Answers, Concerns};
+use super::about::{About, AnswerSource, Concerns};
 use super::making::{Making, needed};
-use crate::plan::Operation;
 use crate::authoring::sent::Form;
 use crate::authoring::template::template;
+use crate::plan::Operation;
 
 pub const ABOUT: About = About {
     keys: &["command"],
     concerns: Concerns::Preference,
-    answers: Answers::Unread,
+    answers: AnswerSource::Unread,
     writes: Operation::mentions_to_write,
     ..About::new(make)
 };

@@ -1,12 +1,12 @@
 //! `count`: how many documents there are, by a key, a range of keys or a filter.
 
-use super::about::{About, Answers, Concerns};
+use super::about::{About, AnswerSource, Concerns};
 use super::making::Making;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "range", "filter"],
     concerns: Concerns::Read,
-    answers: Answers::ByFilter,
+    answers: AnswerSource::ByFilter,
     ..About::new(make)
 };
 

@@ -1,14 +1,14 @@
-//! `find`: a cursor over a document, a range of keys or a filter of one's own.
+//! `find`: a cursor over a document, a range of keys or a filter of the workload.
 
-use super::about::{About, Answers, Concerns, Counted};
+use super::about::{About, AnswerSource, Concerns, ServerCount};
 use super::making::Making;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "range", "filter", "limit", "projection", "batch_size", "shape"],
     concerns: Concerns::Read,
     reads_documents: true,
-    answers: Answers::ByFilter,
-    counted: Counted::By("opcounters.query"),
+    answers: AnswerSource::ByFilter,
+    counted: ServerCount::By("opcounters.query"),
     ..About::new(make)
 };
 

@@ -1,14 +1,14 @@
-//! `find_one`: one document, by its key or by a filter of one's own.
+//! `find_one`: one document, by its key or by a filter of the workload.
 
-use super::about::{About, Answers, Concerns, Counted};
+use super::about::{About, AnswerSource, Concerns, ServerCount};
 use super::making::Making;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "filter", "projection", "shape"],
     concerns: Concerns::Read,
     reads_documents: true,
-    answers: Answers::ByFilter,
-    counted: Counted::By("opcounters.query"),
+    answers: AnswerSource::ByFilter,
+    counted: ServerCount::By("opcounters.query"),
     ..About::new(make)
 };
 

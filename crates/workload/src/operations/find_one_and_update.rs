@@ -1,6 +1,6 @@
 //! `find_one_and_update`: an update that answers the document as it was before.
 
-use super::about::{About, Answers, Counted};
+use super::about::{About, AnswerSource, ServerCount};
 use super::making::Making;
 use super::update_one;
 
@@ -8,9 +8,9 @@ pub const ABOUT: About = About {
     keys: &["collection", "by", "set", "update", "shape"],
     reads_documents: true,
     // Which of its updates it comes after depends on the workers.
-    answers: Answers::Unknown,
+    answers: AnswerSource::Unknown,
     // Servers do not agree on the counter.
-    counted: Counted::AsCommand,
+    counted: ServerCount::AsCommand,
     ..About::write("opcounters.update", make)
 };
 

@@ -3,8 +3,8 @@
 use super::about::About;
 use super::insert_one;
 use super::making::{Making, needed};
+use crate::authoring::yaml_values::BatchYaml;
 use crate::plan::Count;
-use crate::authoring::yaml::Batch;
 
 pub const ABOUT: About = About {
     keys: &["collection", "document_of", "batch", "ordered", "lazy", "shape"],
@@ -20,16 +20,16 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let batch = needed(making.check, keys.batch.as_ref(), "batch", place)?;
     let documents = making.site.documents;
     let size = match (batch.value, documents) {
-        (Batch::Of(0), _) => {
+        (BatchYaml::Of(0), _) => {
             making.check.wrong(batch.place, "a batch cannot have 0 documents", "make it 1 or more");
             return None;
         }
-        (Batch::Of(size), _) => size,
-        (Batch::All, Some(documents)) => {
+        (BatchYaml::Of(size), _) => size,
+        (BatchYaml::All, Some(documents)) => {
             let share = documents.div_ceil(making.site.all_workers);
             u32::try_from(share).unwrap_or(u32::MAX)
         }
-        (Batch::All, None) => {
+        (BatchYaml::All, None) => {
             let hint = "add `documents:` to the phase";
             making.check.wrong(batch.place, "`batch: all` needs the number of documents", hint);
             return None;

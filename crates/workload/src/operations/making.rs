@@ -1,15 +1,16 @@
 //! Steps that several operations share in making their templates.
 
 use crate::authoring::checking::Check;
-use crate::authoring::problem::did_you_mean;
 use crate::authoring::located::{At, Location};
-use crate::plan::{
-    Collection, Count, Documents, Operation, Stamp, StampForm, StampSource, Template,
-};
-use crate::authoring::yaml::{Amount, OperationKeys};
+use crate::authoring::problem::did_you_mean;
 use crate::authoring::sent::Form;
-use crate::replay::stamp::{Input, value_of};
 use crate::authoring::template::template;
+use crate::authoring::yaml::OperationKeys;
+use crate::authoring::yaml_values::Amount;
+use crate::plan::{
+    Collection, Count, Operation, Stamp, StampForm, StampSource, Template, WrittenDocuments,
+};
+use crate::replay::stamp::{Input, value_of};
 use bson::{Bson, Document};
 
 /// The phase and workload, as an operation sees them.
@@ -37,12 +38,12 @@ pub struct Site<'a> {
 pub struct Making<'a, 'l, 's> {
     pub check: &'a mut Check<'l>,
     pub site: &'a mut Site<'s>,
-    /// As the YAML has it.
+    /// Keys of the operation in the YAML.
     pub keys: &'a OperationKeys,
     pub made: &'a mut Operation,
     /// Number of its collection.
     pub index: Option<usize>,
-    /// Of the operation in the YAML.
+    /// Place of the operation in the YAML.
     pub place: Location,
 }
 
@@ -131,7 +132,7 @@ impl<'s> Making<'_, '_, 's> {
         Some(())
     }
 
-    /// The key, a range of keys or a filter of one's own is looked for.
+    /// Makes the filter: the key, a range of keys, or a filter of the workload.
     pub fn filter(&mut self) -> Option<()> {
         let collection = self.collection()?;
         self.made.filter = Some(read_filter(self.check, self.keys, collection)?);
@@ -185,7 +186,7 @@ pub fn needed<'a, T>(
     key
 }
 
-fn documents_of(site: &mut Site<'_>, collection: usize) -> Documents {
+fn documents_of(site: &mut Site<'_>, collection: usize) -> WrittenDocuments {
     let stamps = site.collections[collection].stamps.clone();
     let number = collection as u32;
     let known = site.pools.iter().position(|pool| *pool == number);
@@ -193,7 +194,7 @@ fn documents_of(site: &mut Site<'_>, collection: usize) -> Documents {
         site.pools.push(number);
         site.pools.len() - 1
     });
-    Documents { pool: pool as u32, stamps }
+    WrittenDocuments { pool: pool as u32, stamps }
 }
 
 /// The stamp of the field that is looked for.

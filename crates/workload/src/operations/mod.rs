@@ -1,13 +1,13 @@
 //! The operations, a file each: its keys in YAML, how its template is made, how its right answer is
-//! known, how the server counts it. `kind.rs` lists them.
+//! known, how the server counts it. `operation_kind.rs` lists them.
 
 mod about;
 mod making;
 
-use crate::kind::{Kind, Word, for_every_kind};
+use crate::operation_kind::{OperationKind, OperationWord, for_every_kind};
 use crate::plan::{Count, Limit, Operation, Phase};
 
-pub use about::{About, Answers, Concerns, Counted};
+pub use about::{About, AnswerSource, Concerns, ServerCount};
 pub use aggregate::returned;
 pub use command::inserted as inserted_by_command;
 pub(crate) use making::{Making, Site};
@@ -17,16 +17,16 @@ macro_rules! declare {
         $(mod $file;)*
         $(mod $find_file;)*
 
-        pub fn about(kind: Kind) -> &'static About {
+        pub fn about(kind: OperationKind) -> &'static About {
             match kind {
-                $(Kind::$kind => &$file::ABOUT,)*
+                $(OperationKind::$kind => &$file::ABOUT,)*
             }
         }
 
-        pub(crate) fn about_word(word: Word) -> &'static About {
+        pub(crate) fn about_word(word: OperationWord) -> &'static About {
             match word {
-                $(Word::$kind => &$file::ABOUT,)*
-                $(Word::$find => &$find_file::ABOUT,)*
+                $(OperationWord::$kind => &$file::ABOUT,)*
+                $(OperationWord::$find => &$find_file::ABOUT,)*
             }
         }
     };
@@ -41,8 +41,8 @@ pub fn inserts(operation: &Operation) -> u64 {
     u64::from(operation.count.map_or(1, Count::most))
 }
 
-/// Documents that a counted phase inserts by an operation, over all workers; those of a timed one
-/// nobody knows.
+/// Documents that a counted phase inserts by an operation, over all workers; 0 for a timed phase,
+/// whose number is not known.
 pub fn inserted(phase: &Phase, made: &Operation) -> u64 {
     let stretch = phase.sequence.iter().find(|it| it.name == made.name);
     let phase = stretch.unwrap_or(phase);
@@ -59,7 +59,7 @@ pub fn inserted(phase: &Phase, made: &Operation) -> u64 {
     (count * inserts(made)).saturating_mul(u64::from(weight)) / u64::from(total.max(1))
 }
 
-/// Whether its calls insert different numbers of documents: then only their records tell.
+/// Whether its calls insert different numbers of documents: then only their records say how many.
 pub fn varies(operation: &Operation) -> bool {
     about(operation.kind).inserts && matches!(operation.count, Some(Count::Rest { .. }))
 }

@@ -1,5 +1,5 @@
 //! `noop`: nothing, to measure what everything around an operation costs.
 
-use super::about::{About, Counted};
+use super::about::{About, ServerCount};
 
-pub const ABOUT: About = About { counted: Counted::Not, ..About::new(|_| Some(())) };
+pub const ABOUT: About = About { counted: ServerCount::Not, ..About::new(|_| Some(())) };

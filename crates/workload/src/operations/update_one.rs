@@ -1,16 +1,16 @@
-//! `update_one`: fields of the key's document, or an update of one's own.
+//! `update_one`: fields of the key's document, or an update of the workload.
 
 use super::about::About;
 use super::making::{Making, Site};
 use crate::authoring::checking::Check;
 use crate::authoring::document::one_value;
-use crate::authoring::fields::Field;
+use crate::authoring::fields::FieldYaml;
 use crate::authoring::layout;
-use crate::authoring::located::{At, Location, Named};
-use crate::plan::{Collection, Stamp, StampSource, Template};
+use crate::authoring::located::{At, Location, NamedEntries};
 use crate::authoring::sent::Form;
 use crate::authoring::template::template;
-use crate::authoring::tree::Tree;
+use crate::authoring::tree::YamlTree;
+use crate::plan::{Collection, Stamp, StampSource, Template};
 use bson::{Bson, Document};
 
 pub const ABOUT: About = About {
@@ -54,7 +54,7 @@ fn update(making: &mut Making<'_, '_, '_>) -> Option<Template> {
 fn set_of(
     check: &mut Check<'_>,
     site: &Site<'_>,
-    set: &At<Named<At<Field>>>,
+    set: &At<NamedEntries<At<FieldYaml>>>,
     collection: &Collection,
 ) -> Template {
     if set.value.0.is_empty() {
@@ -78,8 +78,8 @@ fn set_of(
     Template { document, stamps, ..Template::default() }
 }
 
-fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collection) {
-    let Tree::Map(operators) = &update.value else { return };
+fn check_update(check: &mut Check<'_>, update: &At<YamlTree>, collection: &Collection) {
+    let YamlTree::Map(operators) = &update.value else { return };
     for (operator, fields) in operators {
         if !operator.value.starts_with('$') {
             let message = format!("`{}` is not an update operator", operator.value);
@@ -89,7 +89,7 @@ fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collectio
                 "begin with `$set`, `$inc` or another operator, or use replace_one",
             );
         }
-        if let Tree::Map(fields) = &fields.value {
+        if let YamlTree::Map(fields) = &fields.value {
             for (name, _) in fields {
                 not_the_key(check, &name.value, name.place, collection);
             }

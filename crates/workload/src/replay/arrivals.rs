@@ -1,7 +1,7 @@
 //! Intended times of an open loop.
 
-use crate::plan::{Pacing, Phase};
 use super::random::Random;
+use crate::plan::{Pacing, Phase};
 
 pub struct Arrivals {
     random: Random,

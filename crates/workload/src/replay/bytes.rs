@@ -1,14 +1,14 @@
 //! BSON bytes of the documents that a phase writes and reads, where they follow from the pools.
 
 use crate::operations::about;
-use crate::plan::{Collection, Kind, Operation, Plan};
+use crate::plan::{Collection, Operation, OperationKind, Plan};
 
 /// Bytes of one document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentBytes {
-    /// Of each operation of the phase; 0 where it writes none.
+    /// Bytes of a document that each operation of the phase writes; 0 where it writes none.
     pub written: Vec<u64>,
-    /// Of each document that the phase reads; 0 where it reads none.
+    /// Bytes of each document that the phase reads; 0 where it reads none.
     pub read: u64,
 }
 
@@ -22,14 +22,18 @@ pub fn document_bytes(plan: &Plan, number: usize) -> Option<DocumentBytes> {
         let pool = plan.pool(phase, made);
         bytes.written.push(pool.map_or(Some(0), size)?);
         match made.kind {
-            Kind::Find | Kind::FindOne if made.projection.is_none() => {
+            OperationKind::Find | OperationKind::FindOne if made.projection.is_none() => {
                 let of = size(plan.collection(made).filter(|it| is_as_made(plan, it))?)?;
                 if ![0, of].contains(&bytes.read) {
                     return None;
                 }
                 bytes.read = of;
             }
-            Kind::Command | Kind::Noop | Kind::Count | Kind::EstimatedCount | Kind::BulkWrite => {
+            OperationKind::Command
+            | OperationKind::Noop
+            | OperationKind::Count
+            | OperationKind::EstimatedCount
+            | OperationKind::BulkWrite => {
                 return None;
             }
             kind if about(kind).reads_documents => return None,
@@ -45,7 +49,7 @@ fn size(pool: &Collection) -> Option<u64> {
     (pool.document_bytes_mean.total_cmp(&(one as f64)).is_eq()).then_some(one)
 }
 
-/// Whether a collection holds documents of its own pool alone, for as long as the plan goes on.
+/// Whether a collection holds documents of no other pool, in all phases of the plan.
 fn is_as_made(plan: &Plan, collection: &Collection) -> bool {
     let mut all =
         plan.phases.iter().flat_map(|phase| phase.operations.iter().map(move |made| (phase, made)));

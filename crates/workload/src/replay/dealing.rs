@@ -1,11 +1,11 @@
 //! How the keys of new documents are dealt to workers.
 
 use super::key_choice::scattered;
+use super::random::guid_of;
 use super::schedule_length::insert_records;
+use super::steps::{self, Steps};
 use crate::operations::inserts;
 use crate::plan::{Count, KeyChoice, Limit, Operation, Phase, Plan};
-use super::random::guid_of;
-use super::steps::{self, Steps};
 
 /// Key and guid of a document, as a record has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub fn sequences(phase: &Phase) -> u64 {
 }
 
 /// How a phase deals keys to the documents that one operation inserts. Of the sequences (workers,
-/// or one queue) the w-th gets the keys `first + w`, `first + w + of`, …, or a range of its own.
+/// or one queue) the w-th gets the keys `first + w`, `first + w + of`, …, or a separate range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dealing {
     first: u64,

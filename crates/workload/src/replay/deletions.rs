@@ -1,10 +1,10 @@
 //! The documents that a phase deletes, each once.
 
 use super::key_choice::{behind, range_of};
-use crate::operations::about;
-use crate::plan::{KeyChoice, Phase, Plan};
 use super::population::Population;
 use super::random::Random;
+use crate::operations::about;
+use crate::plan::{KeyChoice, Phase, Plan};
 
 /// Documents of one deleting phase that are shuffled, at most: beyond it, only memory would grow.
 const SHUFFLED_MAX: u64 = 1 << 24;

@@ -1,10 +1,10 @@
 //! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
-use crate::operations::{Answers, about, inserted_by_command, returned};
-use crate::plan::{Collection, Operation, Phase, Plan, StampSource};
 use super::population::Population;
 use super::schedule::{Record, Schedule};
 use super::selected_documents::{Meaning, meaning};
+use crate::operations::{AnswerSource, about, inserted_by_command, returned};
+use crate::plan::{Collection, Operation, Phase, Plan, StampSource};
 
 /// Keys of one range that are looked up one by one, where documents have gaps between them.
 const LOOKED_UP_MAX: u64 = 100_000;
@@ -32,7 +32,7 @@ pub struct Answered {
 /// Adds up what the right answers of a phase must come to.
 pub struct Expectation {
     /// By operation.
-    rules: Vec<Rule>,
+    rules: Vec<AnswerRule>,
     total: Expected,
 }
 
@@ -73,12 +73,16 @@ impl Expectation {
 /// receipt.
 pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
     let operations = &plan.phases[number].operations;
-    let unknown = |made: &Expectation| made.rules.iter().any(|it| matches!(it, Rule::Unknown));
+    let unknown =
+        |made: &Expectation| made.rules.iter().any(|it| matches!(it, AnswerRule::Unknown));
     let known = Expectation::new(plan, number).is_some_and(|made| !unknown(&made));
     let check = |made: &Operation| match about(made.kind).answers {
-        Answers::Nothing => true,
-        Answers::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
-        Answers::ByFilter | Answers::All | Answers::ByStages | Answers::Unknown => known,
+        AnswerSource::Nothing => true,
+        AnswerSource::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
+        AnswerSource::ByFilter
+        | AnswerSource::All
+        | AnswerSource::ByStages
+        | AnswerSource::Unknown => known,
     };
     operations.iter().map(check).collect()
 }
@@ -87,33 +91,33 @@ const NOTHING: Expected = Expected { documents: Some(0), sum: Some(0) };
 const UNKNOWN: Expected = Expected { documents: None, sum: None };
 
 /// How an operation's answer follows from its record.
-enum Rule {
+enum AnswerRule {
     /// It adds nothing.
     Nothing,
     /// It cannot be known.
     Unknown,
     /// So many documents, whatever the record.
     Fixed(u64),
-    Of(Documents),
+    Of(SelectedDocuments),
 }
 
 /// The documents that a filter selects among those of a collection.
-struct Documents {
+struct SelectedDocuments {
     meaning: Meaning,
     population: Population,
     /// Added to the key in the summed field; None where nothing is summed.
     sum_add: Option<i64>,
 }
 
-fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
+fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
     let phase = &plan.phases[number];
     match about(made.kind).answers {
-        Answers::ByFilter | Answers::All | Answers::ByStages => {}
-        Answers::Unknown => return Rule::Unknown,
-        Answers::Nothing | Answers::Unread => return Rule::Nothing,
+        AnswerSource::ByFilter | AnswerSource::All | AnswerSource::ByStages => {}
+        AnswerSource::Unknown => return AnswerRule::Unknown,
+        AnswerSource::Nothing | AnswerSource::Unread => return AnswerRule::Nothing,
     }
     let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
-        return Rule::Unknown;
+        return AnswerRule::Unknown;
     };
     let population = Population::before(plan, number, collection);
     let of = &made.collection;
@@ -122,7 +126,7 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
         .iter()
         .any(|other| (about(other.kind).writes)(other) && other.collections().any(|it| it == of));
     let meaning = match about(made.kind).answers {
-        Answers::All | Answers::ByStages => Meaning::All,
+        AnswerSource::All | AnswerSource::ByStages => Meaning::All,
         _ => meaning(made, collection),
     };
     let counts_all = meaning == Meaning::All && changes;
@@ -133,17 +137,17 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
             Meaning::From | Meaning::Other => false,
         };
     if !population.is_known() || meaning == Meaning::Other || counts_all || !found {
-        return Rule::Unknown;
+        return AnswerRule::Unknown;
     }
     if let Some(pipeline) = &made.pipeline {
-        return returned(pipeline, population.len()).map_or(Rule::Unknown, Rule::Fixed);
+        return returned(pipeline, population.len()).map_or(AnswerRule::Unknown, AnswerRule::Fixed);
     }
     let foreign = || plan.phases.iter().any(|phase| has_foreign_documents(plan, phase, collection));
     let sum_add = sum_add(made, collection);
     if sum_add.is_some() && foreign() {
-        return Rule::Unknown;
+        return AnswerRule::Unknown;
     }
-    Rule::Of(Documents { meaning, population, sum_add })
+    AnswerRule::Of(SelectedDocuments { meaning, population, sum_add })
 }
 
 /// Whether a phase puts documents of another collection's form into this one.
@@ -160,7 +164,7 @@ fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
     collection.stamps.iter().find(is_it).map(|stamp| stamp.add)
 }
 
-impl Rule {
+impl AnswerRule {
     fn to(&self, record: &Record) -> Expected {
         match self {
             Self::Nothing => NOTHING,
@@ -173,7 +177,7 @@ impl Rule {
     }
 }
 
-impl Documents {
+impl SelectedDocuments {
     fn to(&self, record: &Record) -> Expected {
         let limit = if record.count == 0 { u64::MAX } else { record.count.into() };
         let key = record.key;

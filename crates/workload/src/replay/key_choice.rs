@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use super::numbers::pow;
-use crate::plan::KeyChoice;
 use super::random::{Random, mix64};
+use crate::plan::KeyChoice;
 
 /// From here on zeta is an integral: the error is below 1e-9.
 const ZETA_SUMMED: u64 = 10_000;
 
 /// A choice among the documents of a collection, by their numbers below `space`.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub struct KeyChooser {
     space: u64,
     choice: KeyChoice,
     zipfian: Option<Zipfian>,
@@ -19,13 +19,13 @@ pub struct Keys {
 
 /// Who asks: one of `of` sequences, and how often it has asked before.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct KeyRequest {
     pub sequence: u64,
     pub of: u64,
     pub position: u64,
 }
 
-impl Keys {
+impl KeyChooser {
     pub fn new(choice: KeyChoice, space: u64) -> Self {
         let zipfian = match choice {
             KeyChoice::Zipfian { theta } | KeyChoice::Latest { theta } => {
@@ -37,7 +37,7 @@ impl Keys {
     }
 
     /// The number of a document.
-    pub fn number(&self, random: &mut Random, asked: Asked) -> u64 {
+    pub fn number(&self, random: &mut Random, asked: KeyRequest) -> u64 {
         match self.choice {
             KeyChoice::Sequential => (asked.sequence + asked.of * asked.position) % self.space,
             KeyChoice::Uniform => random.below(self.space),
@@ -121,7 +121,7 @@ impl Zipfian {
         let zeta = zeta(items, theta);
         let two = zeta_of_two(theta);
         let eta = (1.0 - pow(2.0 / items as f64, 1.0 - theta)) / (1.0 - two / zeta);
-        // With one or two items the first two branches of `rank` are all there is.
+        // One or two items need only the first two branches of `rank`.
         let eta = if items > 2 { eta } else { 0.0 };
         Self { items: items as f64, theta, zeta, alpha: 1.0 / (1.0 - theta), eta }
     }
@@ -160,13 +160,13 @@ fn zeta(items: u64, theta: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const fn asked(position: u64) -> Asked {
-        Asked { sequence: 0, of: 1, position }
+    const fn asked(position: u64) -> KeyRequest {
+        KeyRequest { sequence: 0, of: 1, position }
     }
 
     #[test]
     fn zipfian_has_the_frequencies_of_the_law() {
-        let keys = Keys::new(KeyChoice::Zipfian { theta: 0.99 }, 1000);
+        let keys = KeyChooser::new(KeyChoice::Zipfian { theta: 0.99 }, 1000);
         let mut random = Random::new(1, "test", &[]);
         let mut counts = vec![0_u32; 1000];
         for _ in 0..200_000 {
@@ -187,10 +187,10 @@ mod tests {
     #[test]
     fn zipfian_scatters_its_hot_keys_and_latest_does_not() {
         let mut random = Random::new(1, "test", &[]);
-        let zipfian = Keys::new(KeyChoice::Zipfian { theta: 0.99 }, 10_000);
+        let zipfian = KeyChooser::new(KeyChoice::Zipfian { theta: 0.99 }, 10_000);
         let low = (0..10_000).filter(|_| zipfian.number(&mut random, asked(0)) < 1000).count();
         assert!((400..2500).contains(&low), "{low} of 10000 in the first tenth");
-        let latest = Keys::new(KeyChoice::Latest { theta: 0.99 }, 10_000);
+        let latest = KeyChooser::new(KeyChoice::Latest { theta: 0.99 }, 10_000);
         let newest = (0..10_000).filter(|_| latest.number(&mut random, asked(0)) >= 9000).count();
         assert!(newest > 7000, "{newest} of 10000 in the newest tenth");
     }
@@ -208,7 +208,7 @@ mod tests {
                 KeyChoice::Contiguous { from: 0.5 },
                 KeyChoice::Hashed,
             ] {
-                let keys = Keys::new(choice, space);
+                let keys = KeyChooser::new(choice, space);
                 let mut number = |i| keys.number(&mut random, asked(i));
                 assert!((0..1000).all(|i| number(i) < space), "{choice:?} {space}");
             }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_hotspot_gets_its_share() {
         let mut random = Random::new(1, "test", &[]);
-        let keys = Keys::new(KeyChoice::Hotspot { keys: 0.2, operations: 0.8 }, 1000);
+        let keys = KeyChooser::new(KeyChoice::Hotspot { keys: 0.2, operations: 0.8 }, 1000);
         let hot = (0..10_000).filter(|_| keys.number(&mut random, asked(0)) < 200).count();
         assert!((7800..8200).contains(&hot), "{hot} of 10000 in the first fifth");
     }
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn ranges_cover_all_numbers_once_each() {
         let mut random = Random::new(1, "test", &[]);
-        let keys = Keys::new(KeyChoice::Contiguous { from: 0.5 }, 10);
+        let keys = KeyChooser::new(KeyChoice::Contiguous { from: 0.5 }, 10);
         let mut range = |sequence, size: u64| -> Vec<u64> {
-            let asked = |position| Asked { sequence, of: 3, position };
+            let asked = |position| KeyRequest { sequence, of: 3, position };
             (0..size).map(|position| keys.number(&mut random, asked(position))).collect()
         };
         let ranges = [range(0, 4), range(1, 3), range(2, 3)].concat();

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::dealing::{Dealing, Keyed, sequences};
 use super::key_choice::{behind, range_of};
-use crate::operations::about;
-use crate::plan::{Collection, KeyChoice, Kind, Limit, Phase, Plan};
 use super::random::guid_of;
+use crate::operations::about;
+use crate::plan::{Collection, KeyChoice, Limit, OperationKind, Phase, Plan};
 
 /// The documents of a collection, each by its number in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Population {
         population
     }
 
-    /// With the keys from 0 on.
+    /// Makes a population of loaded documents, whose keys begin at 0.
     pub fn loaded(seed: u64, loaded: u64) -> Self {
         let (inserted, deleted) = (Vec::new(), Vec::new());
         Self { seed, loaded, inserted, deleted, next_key: loaded, known: true }
@@ -149,7 +149,7 @@ impl Population {
             // Parts of a bulk_write are drawn, as the operations of a mix are.
             let count = counted.filter(|_| single == Some(number));
             match count {
-                _ if made.kind == Kind::Drop => {
+                _ if made.kind == OperationKind::Drop => {
                     *self = Self { next_key: self.next_key, ..Self::loaded(self.seed, 0) };
                 }
                 Some(_) if about.inserts => {
@@ -161,7 +161,7 @@ impl Population {
                 _ => {
                     let changes = about.inserts
                         || about.deletes
-                        || made.kind == Kind::BulkWrite
+                        || made.kind == OperationKind::BulkWrite
                         || made.upsert == Some(true);
                     self.known &= !changes;
                 }

@@ -16,7 +16,7 @@ const ADVANCES: u8 = 1;
 pub struct Record {
     /// Offset from T0 in an open loop.
     pub intended_ns: u64,
-    /// Of the first lap and the first document.
+    /// Key in the first lap, of the first document.
     pub key: u64,
     /// Pool document; bulk_write: its first part.
     pub document: u32,

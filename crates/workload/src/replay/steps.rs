@@ -10,9 +10,9 @@ use super::schedule_file::Record;
 /// core leaves gaps between keys where a mix needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Steps {
-    /// With each lap, where the record advances.
+    /// Step of each lap, if the record advances.
     pub lap: u64,
-    /// With each document of a batch.
+    /// Step of each document of a batch.
     pub item: u64,
 }
 

@@ -9,7 +9,7 @@ use super::rank::hodges_lehmann;
 
 /// Rounds of a step at which it may be decided. The last decides by the sign alone.
 const LOOKS: [u32; 4] = [8, 12, 18, 30];
-/// Of each look of a step.
+/// Error spent at each look of a step.
 const ALPHA: f64 = 0.01;
 
 /// A search on its way. Versions are numbers, in the order of their releases.
@@ -20,7 +20,7 @@ pub struct Bisect {
     /// To which side the bad end differs from the good one.
     slower: bool,
     threshold: f64,
-    /// Of the present step: ln(cost per operation) of good, middle and bad, by round.
+    /// Values of the present step: ln(cost per operation) of good, middle and bad, by round.
     rounds: Vec<[f64; 3]>,
     outside: Option<usize>,
     /// Versions that cannot be measured.
@@ -63,10 +63,10 @@ impl Bisect {
         self.rounds.extend(rounds);
         let last = self.rounds.len() as u32 >= LOOKS[LOOKS.len() - 1];
         match side(&self.rounds, self.slower, self.threshold, last) {
-            Side::Good => self.good = middle,
-            Side::Bad => self.bad = middle,
-            Side::Outside => self.outside = Some(middle),
-            Side::Open => return,
+            VersionSide::Good => self.good = middle,
+            VersionSide::Bad => self.bad = middle,
+            VersionSide::Outside => self.outside = Some(middle),
+            VersionSide::Open => return,
         }
         self.rounds.clear();
     }
@@ -86,16 +86,16 @@ impl Bisect {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum VersionSide {
     Good,
     Bad,
     /// Beyond an end by more than the threshold.
     Outside,
-    /// More rounds may tell.
+    /// More rounds may decide.
     Open,
 }
 
-fn side(rounds: &[[f64; 3]], slower: bool, threshold: f64, last: bool) -> Side {
+fn side(rounds: &[[f64; 3]], slower: bool, threshold: f64, last: bool) -> VersionSide {
     let sign = if slower { 1.0 } else { -1.0 };
     let of = |difference: fn(&[f64; 3]) -> f64| {
         let values: Vec<f64> = rounds.iter().map(|round| sign * difference(round)).collect();
@@ -105,14 +105,14 @@ fn side(rounds: &[[f64; 3]], slower: bool, threshold: f64, last: bool) -> Side {
     let (Some(centre), Some(above), Some(below)) =
         (centre, of(|[_, middle, bad]| middle - bad), of(|[good, middle, _]| good - middle))
     else {
-        return Side::Open;
+        return VersionSide::Open;
     };
     match () {
-        () if above.low > threshold || below.low > threshold => Side::Outside,
-        () if centre.low > 0.0 => Side::Bad,
-        () if centre.high < 0.0 => Side::Good,
-        () if !last => Side::Open,
-        () if centre.estimate > 0.0 => Side::Bad,
-        () => Side::Good,
+        () if above.low > threshold || below.low > threshold => VersionSide::Outside,
+        () if centre.low > 0.0 => VersionSide::Bad,
+        () if centre.high < 0.0 => VersionSide::Good,
+        () if !last => VersionSide::Open,
+        () if centre.estimate > 0.0 => VersionSide::Bad,
+        () => VersionSide::Good,
     }
 }

@@ -111,7 +111,7 @@ pub struct Comparison {
     /// [`MAX_ROUNDS`] in all.
     pub rounds_needed: Option<u32>,
     pub sentence: String,
-    /// Of NOT COMPARABLE; empty otherwise.
+    /// Reasons of NOT COMPARABLE; empty otherwise.
     pub reasons: Vec<String>,
     /// For the reader; they decide nothing.
     pub warnings: Vec<String>,
@@ -210,7 +210,7 @@ fn empty(
 }
 
 impl Witness {
-    /// Its interval, where it is not within the floor.
+    /// Returns the interval as text, if it does not lie within the floor.
     fn doubts(&self, floor_percent: f64, alpha: f64) -> Option<String> {
         let found = hodges_lehmann(&self.ratios, alpha).filter(|it| it.rank > 0)?;
         let (low, high) = (percent(found.low), percent(found.high));

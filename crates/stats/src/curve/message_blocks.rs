@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::descriptive::median;
 
-/// The number of blocks is the root of the number of messages, within these bounds. Of fewer than
-/// 20, one that stands apart would be more than a twentieth of the run. More than 40 tell no more
-/// of the shape.
+/// The number of blocks is the root of the number of messages, within these bounds. Among
+/// fewer than 20, a single outlier would be more than a twentieth of the run. More than 40 say no
+/// more about the shape.
 const BLOCKS: std::ops::RangeInclusive<usize> = 20..=40;
 
 /// Successive messages of a run.
@@ -40,7 +40,7 @@ pub fn medians(mut latencies_us: impl ExactSizeIterator<Item = f64>) -> Vec<Bloc
 /// would cut the first block of a logarithm: its difference is ln 3/ln(5/3) = 2.15 times the next.
 const END_REACH: f64 = 3.0;
 
-/// The medians without single blocks that stand apart (a stall and its drain, the cold start):
+/// The medians without single outlying blocks (a stall and its drain, the cold start):
 /// running medians of three. For both ends, Tukey's rule (Exploratory Data Analysis, 1977, ch. 7):
 /// the median of the end, its neighbour, and the extrapolation of the next two.
 ///

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::compare::rounds_for_an_interval;
+use super::comparison::rounds_for_an_interval;
 use super::rank::hodges_lehmann;
 use super::ratio::percent;
 use super::threshold::Quantity;
@@ -16,7 +16,7 @@ pub struct OnServer<'a> {
     pub server: &'a str,
     /// ln(B/A) of time per operation by compared round; None where a gate voids a run.
     pub ratios: Vec<Option<f64>>,
-    /// Of its interval, in percent: the estimate, the lower and the upper end.
+    /// Estimate, lower and upper end of the interval, in percent.
     pub found: [Option<f64>; 3],
     pub threshold_percent: f64,
     pub floor_percent: f64,
@@ -24,7 +24,7 @@ pub struct OnServer<'a> {
     pub bias_percent: f64,
     /// Error spent at the look that it has come to.
     pub alpha: f64,
-    /// Its own sentence, where it could not be judged.
+    /// Sentence of a comparison that could not be judged.
     pub unjudged: Option<&'a str>,
     /// The cause of a busy machine.
     pub busy: Option<&'a str>,
@@ -58,7 +58,7 @@ impl AcrossVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Across {
     pub verdict: AcrossVerdict,
-    /// That it differs is clear, by how much is not.
+    /// Whether only the direction of the difference is clear, and not its size.
     pub direction_only: bool,
     /// Percent, + where B costs more against A on the second server.
     pub estimate_percent: Option<f64>,
@@ -139,10 +139,31 @@ impl Across {
             self.sentence = wording::too_few_sentence((self.rounds, made), needed, alpha);
             return;
         };
+        let claim =
+            self.claim(names, quantity, on.map(|it| it.server), [estimate, low, high, achieved]);
+        let both = on.map(|it| Some((change(it.found[0], it.found[1], it.found[2])?, it.server)));
+        let both = match both {
+            [Some((one, first)), Some((other, second))] => {
+                Some(format!("{one} on {first}, {other} on {second}"))
+            }
+            _ => None,
+        };
+        let is_told = self.verdict == AcrossVerdict::Differs;
+        let lead = is_told.then(|| lead(names, on, estimate > 0.0)).flatten();
+        let clauses: Vec<String> = [Some(claim), both, lead].into_iter().flatten().collect();
+        self.sentence = clauses.join("; ") + ".";
+    }
+
+    /// Decides the verdict from the interval, and returns it in words.
+    fn claim(
+        &mut self,
+        [a, b]: [&str; 2],
+        quantity: Quantity,
+        [first, second]: [&str; 2],
+        [estimate, low, high, achieved]: [f64; 4],
+    ) -> String {
         let (delta, floor) = (self.threshold_percent, self.floor_percent);
         let places = decimals(low, high);
-        let [a, b] = names;
-        let [first, second] = on.map(|it| it.server);
         let of = cost(quantity);
         let ratio = format!("{of} of {b} over that of {a}");
         let higher = if estimate > 0.0 { "higher" } else { "lower" };
@@ -157,7 +178,7 @@ impl Across {
         let surroundings = format!("{aside}, {} pairs of rounds", self.rounds);
         let level = level(achieved);
         self.verdict = AcrossVerdict::Differs;
-        let claim = if low > delta || high < -delta {
+        if low > delta || high < -delta {
             format!(
                 "DIFFERS: {ratio} is {size} % {higher} on {second} than on {first} ({level} CI \
                  {least} to {most} %{surroundings}, threshold {} %)",
@@ -186,18 +207,7 @@ impl Across {
                 "INCONCLUSIVE: {ratio}, {second} against {first}: {}{surroundings}",
                 wording::between(low, high)
             )
-        };
-        let both = on.map(|it| Some((change(it.found[0], it.found[1], it.found[2])?, it.server)));
-        let both = match both {
-            [Some((one, first)), Some((other, second))] => {
-                Some(format!("{one} on {first}, {other} on {second}"))
-            }
-            _ => None,
-        };
-        let is_told = self.verdict == AcrossVerdict::Differs;
-        let lead = is_told.then(|| lead(names, on, estimate > 0.0)).flatten();
-        let clauses: Vec<String> = [Some(claim), both, lead].into_iter().flatten().collect();
-        self.sentence = clauses.join("; ") + ".";
+        }
     }
 }
 

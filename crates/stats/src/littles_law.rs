@@ -8,7 +8,7 @@ pub struct Stretch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Little {
+pub struct LittlesLawResult {
     /// N̄: mean number of operations in flight over the active time, from starts and ends.
     pub in_flight: f64,
     /// X R̄: operations per second times mean seconds per operation.
@@ -18,7 +18,7 @@ pub struct Little {
     pub outside: u64,
 }
 
-impl Little {
+impl LittlesLawResult {
     /// |N̄ - X R̄| / N̄ in percent; None when nothing was in flight.
     pub fn discrepancy_percent(&self) -> Option<f64> {
         (self.in_flight > 0.0)
@@ -69,7 +69,7 @@ impl LittlesLaw {
     ///
     /// `claimed` is the number of operations that the workers reported. With it lost samples show;
     /// without it the samples vouch for themselves.
-    pub fn check(&self, claimed: Option<u64>) -> Option<Little> {
+    pub fn check(&self, claimed: Option<u64>) -> Option<LittlesLawResult> {
         let length_ns = |it: &Stretch| it.end_ns.saturating_sub(it.start_ns);
         let active_ns: u64 = self.stretches.iter().map(length_ns).sum();
         if active_ns == 0 {
@@ -79,7 +79,7 @@ impl LittlesLaw {
         let claimed = claimed.filter(|_| self.samples > 0);
         let scale = claimed.map_or(1.0, |claimed| claimed as f64 / self.samples as f64);
         let mean_ns = if self.counted > 0.0 { self.counted_ns / self.counted } else { 0.0 };
-        Some(Little {
+        Some(LittlesLawResult {
             in_flight: self.inside_ns / active_ns as f64,
             rate_times_time: scale * self.counted / active_ns as f64 * mean_ns,
             samples: self.samples,

@@ -1,24 +1,15 @@
-//! How a collection is dealt to the shards of a cluster.
+//! The YAML of how a collection is dealt to the shards of a cluster.
 #![allow(clippy::doc_markdown)] // editors show these comments as plain text
 
 use std::fmt;
 
 use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
 
-use crate::authoring::located::{At, any_of};
-
-/// By what a shard is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// A hash of the shard key.
-    Hashed,
-    /// Ranges of the shard key.
-    Ranged,
-}
+use super::located::{At, any_of};
+use crate::plan::ShardBy;
 
 /// `hashed` or `ranged` by `_id`, or in full.
 #[derive(Debug, Clone)]
@@ -29,13 +20,13 @@ pub struct Sharding(pub FullSharding);
 #[serde(deny_unknown_fields)]
 pub struct FullSharding {
     /// hashed or ranged.
-    pub by: By,
+    pub by: ShardBy,
     /// Field of the shard key (default `_id`).
     pub key: Option<At<String>>,
     /// Chunks before the first document comes, dealt evenly to the shards; with `ranged` they are
     /// split and moved. Default: hashed as many as mongos makes, ranged one.
     pub chunks: Option<At<u32>>,
-    /// With `ranged` and `chunks`: so many keys, from 0 on, are shared evenly by the chunks
+    /// Number of keys, from 0 on, that the chunks share evenly; needs `ranged` and `chunks`
     /// (default: the documents that are loaded).
     pub keys: Option<At<u64>>,
 }
@@ -48,7 +39,7 @@ impl<'de> Visitor<'de> for ShardingVisitor {
         f.write_str("hashed, ranged, or {by: ranged, chunks: 8, keys: 10000}")
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Sharding, E> {
-        let by = By::deserialize(StrDeserializer::<E>::new(value))?;
+        let by = ShardBy::deserialize(StrDeserializer::<E>::new(value))?;
         Ok(Sharding(FullSharding { by, key: None, chunks: None, keys: None }))
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sharding, A::Error> {
@@ -56,17 +47,9 @@ impl<'de> Visitor<'de> for ShardingVisitor {
     }
 }
 
-any_of!(Sharding, ShardingVisitor, g, [g.subschema_for::<By>(), g.subschema_for::<FullSharding>()]);
-
-/// How a collection is sharded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Shard {
-    /// By what a shard is chosen.
-    pub by: By,
-    /// Field of the shard key.
-    pub key: String,
-    /// Chunks before the first document comes; None: as many as the server makes.
-    pub chunks: Option<u32>,
-    /// Keys that the chunks of a ranged collection share evenly.
-    pub keys: u64,
-}
+any_of!(
+    Sharding,
+    ShardingVisitor,
+    g,
+    [g.subschema_for::<ShardBy>(), g.subschema_for::<FullSharding>()]
+);

@@ -40,12 +40,12 @@ macro_rules! define {
         /// The operations a driver is asked for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
-        pub enum Kind {
+        pub enum OperationKind {
             $($kind,)*
         }
 
-        impl Kind {
-            /// Its name in YAML.
+        impl OperationKind {
+            /// Returns the name in YAML.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($name),)*
@@ -56,15 +56,15 @@ macro_rules! define {
         /// The operations of YAML: each kind, and finds of a certain form.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
-        pub enum Word {
+        pub enum OperationWord {
             $($kind,)*
             $($find,)*
         }
 
-        impl Word {
+        impl OperationWord {
             pub const ALL: &[Self] = &[$(Self::$kind,)* $(Self::$find,)*];
 
-            /// As it is written.
+            /// Returns the word as YAML has it.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($name),)*
@@ -72,11 +72,11 @@ macro_rules! define {
                 }
             }
 
-            /// As adapters get it.
-            pub fn kind(self) -> Kind {
+            /// Returns the kind that adapters get.
+            pub fn kind(self) -> OperationKind {
                 match self {
-                    $(Self::$kind => Kind::$kind,)*
-                    $(Self::$find)|* => Kind::Find,
+                    $(Self::$kind => OperationKind::$kind,)*
+                    $(Self::$find)|* => OperationKind::Find,
                 }
             }
         }

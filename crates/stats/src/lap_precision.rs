@@ -17,7 +17,7 @@ pub fn standard_error(laps: &[f64]) -> Option<f64> {
 /// The largest standard error among the arms' log ratios to the baseline, from their rates by lap.
 /// None where nothing can be compared.
 ///
-/// A lap's value is the difference of the two rates, each as a part of its own mean. To first order
+/// A lap's value is the difference of the two rates, each relative to its mean. To first order
 /// that is its share in the log ratio of the totals. Rejected: the log ratio of each lap. There a
 /// single stalled turn outweighs all others; in the totals it does not.
 pub fn largest_error<'a>(
