@@ -10,7 +10,7 @@ use crate::receipt;
 use crate::turn::Turn;
 use base::error::Result;
 use record::folder::Folder;
-use record::records::{Answers, ErrorCount, Gate, Little, OpenLoopRun, PhaseRun, Quantiles, Tap};
+use record::records::{Answers, ErrorCount, Gate, Little, OpenLoop, PhaseRun, Quantiles, Tap};
 use stats::gates::{self, GateOutcome, GateResult};
 use tap::recording;
 use tap::tap_summary::CallSpan;
@@ -58,7 +58,7 @@ pub async fn summarise(
         Some(extent) => extent.queue(&source.files, &measured.claimed).await?,
         None => None,
     };
-    let open_loop = |it: Lateness| -> Result<OpenLoopRun> {
+    let open_loop = |it: Lateness| -> Result<OpenLoop> {
         let scheduled = it.scheduled(source.inputs, source.plan, source.number, &measured.turns)?;
         Ok(it.open_loop(done.iter().sum(), scheduled, measured_s))
     };
@@ -230,7 +230,7 @@ fn run_gates(
 }
 
 /// Own lateness and response time at the highest quantile that both have samples for.
-fn lag(open: &OpenLoopRun, response: Option<&Quantiles>) -> Option<gates::Lag> {
+fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
     let (own, response) = (open.own_lag?, response?);
     [
         ("p99", own.p99_us, response.p99_us),
