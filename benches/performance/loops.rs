@@ -36,7 +36,8 @@ const LONG_STARTS: u32 = 54;
 const ORDERS: u32 = 18;
 
 /// Multiple of the adapter's warm-up: both programs compile themselves on one core, each also while
-/// the other works. After one warm-up Java and C# worked at a quarter to a half of their later rate.
+/// the other works. After one warm-up Java and C# worked at a quarter to a half of their later
+/// rate.
 const WARMUPS: f64 = 2.0;
 
 /// Smallest ratio of throughputs.

@@ -24,12 +24,13 @@ enum Try {
     Offline,
     /// The contract on the absorber.
     Absorber,
-    /// The tests of the adapter, and the contract on the last server that speaks with every driver since 2012.
+    /// The tests of the adapter, and the contract on the last server that speaks with every driver
+    /// since 2012.
     OldServer,
 }
 
-/// The adapter whose driver comes from a registry that tests do not ask. The package `bare` holds its harness to
-/// the contract.
+/// The adapter whose driver comes from a registry that tests do not ask. The package `bare` holds
+/// its harness to the contract.
 const WITHOUT_DRIVER: &str = "csharp";
 
 /// It has no message that servers from 5.1 on understand.

@@ -214,8 +214,8 @@ fn blocks_dealt_anew_in_each_round_add_no_step_and_blocks_of_neighbours_do() {
     assert!(found >= 16 && flat >= 18 && neighbours <= 16);
 }
 
-/// The course of PyMongo's find_one from 3.6 to 4.5: the first split of a part has steps to both sides on its
-/// right, whose median is that of its left.
+/// The course of PyMongo's find_one from 3.6 to 4.5: the first split of a part has steps to both
+/// sides on its right, whose median is that of its left.
 #[test]
 fn a_step_is_measured_between_its_neighbours() {
     let levels = [0.0, 0.04, 0.05, 0.11, -0.06, -0.02, 0.06, 0.05, 0.01, -0.03, 0.02, 0.01, -0.01];

@@ -138,8 +138,8 @@ pub fn steps(rounds: &[Vec<f64>], found: &[ChangePoint], threshold: f64) -> Vec<
 }
 
 /// Returns the version near a split whose difference to the version before it is more than twice
-/// that at the split, to the same side. Without one, returns the split's own version. Rejected: the place
-/// that parts the sizes best, which missed one step in three that the ranks place rightly.
+/// that at the split, to the same side. Without one, returns the split's own version. Rejected: the
+/// place that parts the sizes best, which missed one step in three that the ranks place rightly.
 fn place(rounds: &[Vec<f64>], near: Range<usize>, split: &ChangePoint) -> usize {
     let side = split.change.estimate.signum();
     let height = |at: usize| {

@@ -29,7 +29,8 @@ impl Histogram {
 
     /// Records `count` equal durations, clamped into the geometry.
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
-        // Saturating cannot happen after the clamp; it only spares an error that no caller can handle.
+        // Saturating cannot happen after the clamp; it only spares an error that no caller can
+        // handle.
         self.counts.saturating_record_n(value_ns.clamp(LOWEST_NS, HIGHEST_NS), count);
     }
 

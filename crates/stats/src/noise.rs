@@ -16,8 +16,8 @@ const RESAMPLES: usize = 2_000;
 /// 95th percentile of |estimate| in percent, over bootstrap resamples of the rounds.
 ///
 /// `same_version` holds, for each A/A comparison of one metric, its per-round log ratios (see
-/// [`super::comparison::log_ratios`]). Comparisons with fewer than ten rounds are left out; None when
-/// none remains. The same seed gives the same floor.
+/// [`super::comparison::log_ratios`]). Comparisons with fewer than ten rounds are left out; None
+/// when none remains. The same seed gives the same floor.
 pub fn noise_floor_percent(same_version: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut sizes = Vec::with_capacity(RESAMPLES * same_version.len());

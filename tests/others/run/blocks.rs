@@ -83,7 +83,8 @@ fn the_plan_names_the_blocks_and_a_cut_experiment_keeps_them() {
     assert!(told.contains("8.79 TiB an arm by --client-memory)"), "{told}");
     let output = lab.run(words(&["--rounds", "2"]));
     assert!([0, 6].contains(&code(&output)), "{}", said(&output));
-    // The record of an experiment that was cut within the last round: one block's baseline is not written.
+    // The record of an experiment that was cut within the last round: one block's baseline is not
+    // written.
     let mut record = lab.record();
     record["ended"] = Value::Null;
     record["settings"]["blocks"]["arm_bytes"] = 1.into();

@@ -40,8 +40,8 @@ fn bounds(format: Option<&str>) -> Option<(i64, i64)> {
     }
 }
 
-/// To an editor `${name}` is text, which may be replaced by a number, by true or false, or by one of
-/// some words.
+/// To an editor `${name}` is text, which may be replaced by a number, by true or false, or by one
+/// of some words.
 fn adapt(schema: &mut Value) {
     let parameter = json!({"type": "string", "pattern": r"^\$\{[^}]+\}$"});
     let is_word = |it: &Value| it.get("const").is_some_and(Value::is_string);

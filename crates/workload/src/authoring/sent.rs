@@ -130,7 +130,8 @@ const COMMANDS: &[(&str, AllowedFields)] = &[
 /// Fields of a command that are the driver's to set, as are all that begin with `$`.
 const OF_THE_DRIVER: [&str; 4] = ["autocommit", "lsid", "startTransaction", "txnNumber"];
 
-/// Operators that run code on the server: reading it does not show what it does, or whether it ends.
+/// Operators that run code on the server: reading it does not show what it does, or whether it
+/// ends.
 const CODE: [&str; 3] = ["$accumulator", "$function", "$where"];
 
 /// What free YAML becomes.
