@@ -1,7 +1,7 @@
 //! Which phases an arm takes part in: by what its adapter declares, never by lists of adapters.
 
 use adapter::protocol::{AdapterPacing, Hello};
-use workload::plan::{OperationKind, Operation, Phase, Plan};
+use workload::plan::{Operation, OperationKind, Phase, Plan};
 use workload::schedule::split;
 
 /// An arm's part in an experiment.
