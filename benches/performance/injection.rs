@@ -90,10 +90,11 @@ const PATCHES: [Patch; 3] = [
     },
     Patch {
         adapter: "python",
-        file: "worker.py",
-        text: "    start_ns = clock_ns()\n",
-        instead: "    start_ns = clock_ns()\n    while clock_ns() < start_ns + {ns}:\n\
-                  \x20       pass\n",
+        file: "threads.py",
+        text: "            start_ns = clock_ns()\n",
+        instead: "            start_ns = clock_ns()\n\
+                  \x20           while clock_ns() < start_ns + {ns}:\n\
+                  \x20               pass\n",
     },
     Patch {
         adapter: "node",
