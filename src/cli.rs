@@ -27,7 +27,7 @@ pub use machine::MachineArgs;
 pub use order::OrderArgs;
 use record::records::GateUnclear;
 pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
-use report::terminal;
+use report::{Format, terminal};
 pub use run::{RunArgs, pairs};
 use run::{gate, gate_unclear};
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
@@ -136,8 +136,8 @@ pub struct BisectArgs {
 }
 
 fn metrics() -> impl TypedValueParser<Value = Metric> {
-    let parse = |word: String| Metric::ALL.into_iter().find(|it| it.word() == word);
-    PossibleValuesParser::new(Metric::ALL.map(Metric::word))
+    let parse = |word: String| Metric::named(&word);
+    PossibleValuesParser::new(Metric::compared().map(|(metric, _)| metric.word()))
         .map(move |word| parse(word).expect("clap lets no other word through"))
 }
 
@@ -147,7 +147,7 @@ pub struct ReportArgs {
     pub folder: PathBuf,
     /// Format of the report
     #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
-    pub format: String,
+    pub format: Format,
     /// Gate to check as well, as `run` takes it (repeatable)
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
@@ -156,10 +156,10 @@ pub struct ReportArgs {
     pub gate_unclear: Option<GateUnclear>,
 }
 
-fn formats() -> PossibleValuesParser {
-    let value = |format: report::Format| PossibleValue::new(format.name).help(format.about);
-    let script = PossibleValue::new(studies::GNUPLOT).help("Script that draws the CSV of a study");
-    PossibleValuesParser::new(report::FORMATS.map(value).into_iter().chain([script]))
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let value = |format: Format| PossibleValue::new(format.name).help(format.about);
+    PossibleValuesParser::new(report::FORMATS.map(value))
+        .map(|name| Format::named(&name).expect("clap lets no other name through"))
 }
 
 #[derive(Debug, Args)]

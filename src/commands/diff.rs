@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::cli::DiffArgs;
 use base::error::{Error, Result};
 use judge::analyse;
-use judge::analysis::types::{Analysis, ResultRow};
+use judge::analysis::types::{Analysis, Metric, ResultRow};
 use record::folder::Folder;
 
 const NO_VERDICT: &str = "Not interleaved: the two were measured at different times, and what \
@@ -103,7 +103,7 @@ fn rows(a: &Analysis, b: &Analysis) -> Vec<Row> {
 
 fn rates(row: &ResultRow) -> Option<Rates> {
     let rounds = || row.throughput_by_round.iter().flatten().copied();
-    let median = row.throughput.filter(|it| *it > 0.0)?;
+    let median = row.get(Metric::Throughput).filter(|it| *it > 0.0)?;
     Some(Rates {
         median,
         low: rounds().fold(median, f64::min),
@@ -129,10 +129,8 @@ fn conditions(a: &Analysis, b: &Analysis) -> Vec<[String; 3]> {
 fn text(answer: &Answer) -> String {
     let mut table = super::Table::default();
     table.add_row(["phase", "A", "ops/s (lowest to highest)", "B", "ops/s", "time per op"]);
-    let shown = |it: Rates| {
-        let [median, low, high] = [it.median, it.low, it.high].map(format::figure);
-        format!("{median} ({low} to {high})")
-    };
+    let shown =
+        |it: Rates| format::with_interval(it.median, Some((it.low, it.high)), format::figure);
     for row in &answer.rows {
         let mut phase = row.phase.clone();
         if row.operation != row.phase {

@@ -14,7 +14,7 @@ use judge::diagnosis::sweep::Cell;
 use record::folder::{Folder, Series};
 use record::records::{Ended, Run};
 use record::servers::Made;
-use report::{FORMATS, Format, Joint, Report, html, json, series, terminal};
+use report::{Format, Joint, Report, html, json, series, terminal};
 
 /// None where the folder holds one experiment, or a study.
 pub fn read(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
@@ -32,16 +32,8 @@ pub fn read(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
 pub fn report(args: &ReportArgs, made: &[Made], mut analysis: JointAnalysis) -> Result<()> {
     let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
     of_values.for_each(|it| judge::keep(&mut it.analysis, &args.gate, args.gate_unclear));
-    let mut formats = FORMATS.into_iter();
-    let format = formats.find(|it| it.name == args.format).ok_or_else(|| no_study(&args.format))?;
-    super::print_result(text(&args.folder, made, &analysis, format)?.as_bytes())?;
+    super::print_result(text(&args.folder, made, &analysis, args.format)?.as_bytes())?;
     gates(&each(&analysis))
-}
-
-/// The error of a format that draws studies alone.
-pub fn no_study(format: &str) -> Error {
-    let what = format!("--format {format} draws a study, and this folder has none");
-    Error::usage(what, "use --format svg")
 }
 
 /// Shows the folder of experiments that `made` just now, and writes their pages. Reports of single
@@ -101,7 +93,7 @@ fn text(path: &Path, made: &[Made], analysis: &JointAnalysis, format: Format) ->
     let (parts, findings) = (parts.collect::<Vec<_>>(), findings(made, analysis, &records));
     let mut options = super::terminal_options();
     options.page = page(path);
-    Ok(Joint { analysis, parts: &parts, findings: &findings, options: &options }.text(format))
+    Joint { analysis, parts: &parts, findings: &findings, options: &options }.text(format)
 }
 
 /// Where the time goes over a sweep, for each server.

@@ -12,7 +12,7 @@ use report::{Report, series};
 pub fn run(args: &ReportArgs) -> Result<()> {
     if StudyRequest::is_in(&args.folder) {
         no_gates(args, "report the folder of one of its experiments")?;
-        let bytes = super::study_parts::report(&args.folder, &args.format)?;
+        let bytes = super::study_parts::report(&args.folder, args.format.name)?;
         return super::print_result(&bytes);
     }
     if let Some((made, analysis)) = super::joint::read(&args.folder)? {
@@ -20,18 +20,15 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
-    let over_time = args.format == series::FORMAT.name; // of a study as of any experiment
+    let over_time = args.format.name == series::FORMAT.name; // of a study as of any experiment
     let whole = experiment.study.as_ref().is_some_and(|study| study.part.is_none());
     if whole {
         no_gates(args, "leave out --gate")?;
     }
     if whole && !over_time {
-        let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
+        let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format.name)?;
         return super::print_result(&bytes);
     }
-    let mut formats = report::FORMATS.into_iter();
-    let format = formats.find(|it| it.name == args.format);
-    let format = format.ok_or_else(|| super::joint::no_study(&args.format))?;
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate, args.gate_unclear);
     let mut options = super::terminal_options();
@@ -40,7 +37,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let series = if over_time { folder.series()? } else { Series::default() };
     let runs = folder.runs()?;
     let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
-    super::print_result(report.text(format).as_bytes())?;
+    super::print_result(report.text(args.format)?.as_bytes())?;
     gates(&[&analysis])
 }
 

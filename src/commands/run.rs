@@ -361,10 +361,10 @@ pub fn shown(folder: &Folder, analysis: &Analysis) -> Result<String> {
     let mut options = super::terminal_options();
     let series = Series::default(); // neither writes it
     let page = Report { analysis, runs: &runs, series: &series, options: &options };
-    folder.write_whole("report.html", page.text(html::FORMAT).as_bytes())?;
+    folder.write_whole("report.html", page.text(html::FORMAT)?.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
     let report = Report { analysis, runs: &runs, series: &series, options: &options };
-    Ok(report.text(terminal::FORMAT))
+    report.text(terminal::FORMAT)
 }
 
 /// The error of an experiment that was interrupted, with the way on.

@@ -7,7 +7,7 @@ use crate::browser::{console, find, opened};
 use crate::support::skip;
 use judge::analysis::types::{Analysis, Metric};
 use record::folder::Series;
-use report::{FORMATS, Options, Report};
+use report::{Format, Options, Report};
 
 fn analysis(fixture: &str) -> Analysis {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");
@@ -15,9 +15,11 @@ fn analysis(fixture: &str) -> Analysis {
 }
 
 fn written(analysis: &Analysis, name: &str) -> String {
-    let format = FORMATS.into_iter().find(|it| it.name == name).unwrap();
+    let format = Format::named(name).unwrap();
     let series = Series::default();
-    Report { analysis, runs: &[], series: &series, options: &Options::default() }.text(format)
+    Report { analysis, runs: &[], series: &series, options: &Options::default() }
+        .text(format)
+        .unwrap()
 }
 
 fn page_of(fixture: &str, folder: &Path) -> PathBuf {

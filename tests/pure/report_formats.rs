@@ -32,12 +32,17 @@ fn series() -> Series {
 }
 
 fn format(name: &str) -> Format {
-    FORMATS.into_iter().find(|it| it.name == name).expect(name)
+    Format::named(name).expect(name)
+}
+
+/// The formats that experiments have.
+fn names() -> impl Iterator<Item = &'static str> {
+    FORMATS.into_iter().map(|format| format.name).filter(|name| *name != "gnuplot")
 }
 
 fn written(analysis: &Analysis, name: &str, options: &Options) -> String {
     let (runs, series): (Vec<Run>, _) = (lines("runs.jsonl"), series());
-    Report { analysis, runs: &runs, series: &series, options }.text(format(name))
+    Report { analysis, runs: &runs, series: &series, options }.text(format(name)).expect(name)
 }
 
 fn rendered(fixture: &str, name: &str, options: &Options) -> String {
@@ -74,7 +79,7 @@ fn without_assets(page: &str) -> String {
 #[test]
 fn file_snapshots() {
     let options = columns(80);
-    for name in FORMATS.map(|format| format.name) {
+    for name in names() {
         if !["terminal", "json"].contains(&name) {
             let text = rendered("everything.json", name, &options);
             let text = if name == "html" { without_assets(&text) } else { text };
@@ -165,10 +170,10 @@ fn documents_are_a_figure_of_every_report_and_a_doubt_stands_first() {
     let doubt = "find_one: 171,372 operations of node@7.9.0 returned nothing";
     analysis.doubts = vec![doubt.to_owned()];
     let mut alike = analysis.clone();
-    analysis.results[0].documents_per_op = Some(2.5);
+    analysis.results[0].values.0.insert(Metric::DocumentsPerOp, 2.5);
     let (phase, arms) = (&analysis.phases[0].phase, analysis.results.clone());
     let other = arms.iter().position(|row| &row.phase == phase && row.arm != arms[0].arm);
-    analysis.results[other.expect("another arm")].documents_per_op = Some(1.0);
+    analysis.results[other.expect("another arm")].values.0.insert(Metric::DocumentsPerOp, 1.0);
     let of = |analysis: &Analysis, name| written(analysis, name, &columns(120));
     for (name, column) in
         [("terminal", "docs"), ("md", "| documents/op |"), ("html", ">documents/op<")]
@@ -188,18 +193,18 @@ fn documents_are_a_figure_of_every_report_and_a_doubt_stands_first() {
     }
     let phase = alike.results[0].phase.clone();
     for row in alike.results.iter_mut().filter(|row| row.phase == phase) {
-        row.documents_per_op = Some(2.5);
+        row.values.0.insert(Metric::DocumentsPerOp, 2.5);
     }
     for (name, column) in [("terminal", " docs "), ("md", "| documents/op"), ("html", ">documents")]
     {
         let text = of(&alike, name);
-        assert!(text.contains("2.50 documents/op") && !text.contains(column), "{name}: one note");
+        assert!(text.contains("2.50 documents/op") && !text.contains(column), "{name}: {text}");
     }
 }
 
 #[test]
 fn no_wording_that_the_method_forbids() {
-    for name in FORMATS.map(|format| format.name) {
+    for name in names() {
         let text = rendered("everything.json", name, &columns(80)).to_lowercase();
         for banned in ["no regression", "no change", "significant", "definitely", "proved"] {
             assert!(!text.contains(banned), "{name} says {banned:?}");
@@ -229,8 +234,8 @@ fn a_sentence_is_given_its_arm_though_a_longer_name_begins_so() {
     let mut analysis = analysis("everything.json");
     let arm = analysis.arms[2].id.clone();
     for row in analysis.comparisons.iter_mut().filter(|row| row.arm == arm) {
-        row.verdict = Verdict::NotComparable;
-        row.sentence = format!("NOT COMPARABLE: {arm}/w=1 was lost.");
+        row.found.verdict = Verdict::NotComparable;
+        row.found.sentence = format!("NOT COMPARABLE: {arm}/w=1 was lost.");
     }
     let text = written(&analysis, "terminal", &columns(200));
     let line = format!(
@@ -263,7 +268,7 @@ fn every_format_takes_an_experiment_without_results() {
     let mut empty = analysis("all_failed.json");
     empty.arms.clear();
     empty.phases.clear();
-    for name in FORMATS.map(|format| format.name) {
+    for name in names() {
         assert!(!written(&empty, name, &Options::default()).is_empty(), "{name}");
     }
 }
@@ -293,9 +298,10 @@ fn table_and_sentence_say_the_same_interval() {
             rounds: 10,
             threshold_percent: 3.46,
         };
-        row.sentence = finding.clear_sentence(Verdict::Slower, "");
-        (row.estimate_percent, row.low_percent) = (Some(estimate), Some(low));
-        (row.high_percent, row.threshold_percent) = (Some(high), 3.46);
+        row.found.sentence = finding.clear_sentence(Verdict::Slower, "");
+        let found = &mut row.found;
+        (found.estimate_percent, found.low_percent) = (Some(estimate), Some(low));
+        (found.high_percent, found.threshold_percent) = (Some(high), 3.46);
         let sentence = row.sentence.clone();
         let said = numbers.captures(&sentence).expect("its numbers");
         let change = format!("+{} % (+{} to +{} %)", &said[1], &said[2], &said[3]);

@@ -2,10 +2,12 @@
 //! the figures of section 3.7 of the methodology.
 
 use crate::world::Noise;
-use stats::across_servers::{Across, AcrossVerdict, OnServer, across};
+use stats::across_servers::{OnServer, across};
+use stats::comparison::Comparison;
 use stats::rank::hodges_lehmann;
 use stats::ratio::percent;
 use stats::threshold::Quantity;
+use stats::verdict::Verdict;
 
 const EXPERIMENTS: u32 = 1000;
 const ROUNDS: usize = 10;
@@ -35,12 +37,12 @@ fn rates(leads: [f64; 2], scatters: [f64; 2]) -> [f64; 3] {
     let mut counts = [0_u32; 3];
     for _ in 0..EXPERIMENTS {
         let sides = [0, 1].map(|it| on(&mut noise, ["4.4", "6.0"][it], leads[it], scatters[it]));
-        let Across { verdict, direction_only, .. } =
+        let Comparison { verdict, direction_only, .. } =
             across(["A", "B"], Quantity::Throughput, [&sides[0], &sides[1]], false);
-        let differs = verdict == AcrossVerdict::Differs;
+        let differs = verdict == Verdict::Differs;
         counts[0] += u32::from(differs && !direction_only);
         counts[1] += u32::from(differs);
-        counts[2] += u32::from(verdict == AcrossVerdict::Same);
+        counts[2] += u32::from(verdict == Verdict::Same);
     }
     counts.map(|it| 100.0 * f64::from(it) / f64::from(EXPERIMENTS))
 }

@@ -181,7 +181,7 @@ fn noise_widens_the_threshold_and_not_the_floor() {
     // A busy machine doubles the one and leaves the other.
     let busy = Rules { busy: Some("other processes used 49 %: rustc"), ..Rules::new(0.05, TURNS) };
     let found = judged(&near, &busy);
-    assert_eq!((found.threshold_percent, found.margins.floor_percent), (4.0, 2.0));
+    assert_eq!((found.threshold_percent, found.floor_percent), (4.0, 2.0));
     let end = "10 paired rounds) on a busy machine (other processes used 49 %: rustc).";
     assert!(found.sentence.ends_with(end), "{}", found.sentence);
 }

@@ -175,7 +175,7 @@ pub fn rates(world: &World, looks: &LookPlan, draws: u32, seed: u64) -> Rates {
             Verdict::Faster => &mut rates.faster,
             Verdict::Same => &mut rates.same,
             Verdict::Inconclusive => &mut rates.inconclusive,
-            Verdict::NotComparable => &mut rates.void,
+            Verdict::Differs | Verdict::NotComparable => &mut rates.void,
         };
         *count += one;
         rates.rounds += rounds as f64 / f64::from(draws);

@@ -161,6 +161,17 @@ pub fn trimmed(value: f64, decimals: usize) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// `12.3 (11.0 to 13.9)`: an estimate with its interval, as `text` writes a number. It is the one
+/// notation: a unit stands behind it, or in the head of its column.
+pub fn with_interval(
+    estimate: f64,
+    interval: Option<(f64, f64)>,
+    text: impl Fn(f64) -> String,
+) -> String {
+    let between = |(low, high)| format!(" ({} to {})", text(low), text(high));
+    text(estimate) + &interval.map_or(String::new(), between)
+}
+
 /// `-1.9 to +1.2 %`: an interval in percent, None where an end is missing or infinite.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> Option<String> {
     let (low, high) = (low.filter(|v| v.is_finite())?, high.filter(|v| v.is_finite())?);
@@ -256,6 +267,12 @@ mod tests {
         assert_eq!(interval(Some(-0.001), Some(2.0)).as_deref(), Some("0.0 to +2.0 %"));
         assert_eq!(change(Some(1.0), None, Some(2.0)), None);
         assert_eq!(interval(Some(f64::NEG_INFINITY), Some(2.0)), None);
+    }
+
+    #[test]
+    fn an_estimate_has_its_interval_behind_it() {
+        assert_eq!(with_interval(12.3, Some((11.0, 13.9)), figure), "12.3 (11.0 to 13.9)");
+        assert_eq!(with_interval(12.3, None, figure), "12.3");
     }
 
     #[test]

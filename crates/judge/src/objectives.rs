@@ -5,6 +5,7 @@
 use base::units::{parse_bytes, parse_duration};
 
 use crate::analysis::types::{Analysis, ComparisonRow, Metric, Objective, ObjectiveRow, ResultRow};
+use record::metrics::MetricUnit;
 use record::records::GateUnclear;
 use stats::verdict::Verdict;
 
@@ -34,15 +35,28 @@ pub struct Gate {
     text: String,
     figure: Figure,
     relation: Relation,
-    /// In us, operations a second, errors, or percent.
+    /// In the unit of the figure, or percent.
     limit: f64,
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|it: &f64| it.is_finite())
+}
+
+fn limit(unit: MetricUnit, text: &str) -> Option<f64> {
+    let seconds = || parse_duration(text).ok().map(|time| time.as_secs_f64());
+    match unit {
+        MetricUnit::OperationsPerSecond | MetricUnit::Count => number(text),
+        MetricUnit::Bytes => parse_bytes(text).ok().map(|bytes| bytes as f64),
+        MetricUnit::Microseconds => seconds().map(|it| it * 1e6),
+        MetricUnit::Nanoseconds => seconds().map(|it| it * 1e9),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Figure {
     /// Of each arm's own.
     Own(Metric),
-    Errors,
     /// Of each arm against the baseline, by the interval of throughput.
     Slower,
 }
@@ -80,19 +94,9 @@ impl Gate {
             text.split_once(sign).map(|(name, value)| (name.trim(), relation, value.trim()))
         });
         let (name, relation, value) = parts.ok_or_else(wrong)?;
-        let number = |value: &str| value.trim().parse().ok().filter(|it: &f64| it.is_finite());
-        let metric = Metric::ALL.into_iter().find(|metric| metric.word() == name);
-        let (figure, limit) = match (name, metric) {
+        let (figure, limit) = match (name, Metric::named(name)) {
             ("slower", _) => (Figure::Slower, value.strip_suffix('%').and_then(number)),
-            ("errors", _) => (Figure::Errors, number(value)),
-            (_, Some(Metric::Throughput)) => (Figure::Own(Metric::Throughput), number(value)),
-            (_, Some(metric)) if metric.is_size() => {
-                (Figure::Own(metric), parse_bytes(value).ok().map(|bytes| bytes as f64))
-            }
-            (_, Some(metric)) => {
-                let time = parse_duration(value).ok().map(|time| time.as_secs_f64() * 1e6);
-                (Figure::Own(metric), time)
-            }
+            (_, Some(metric)) => (Figure::Own(metric), limit(metric.unit(), value)),
             (_, None) => return Err(wrong()),
         };
         let rising = matches!(relation, Relation::Above | Relation::AtLeast);
@@ -112,10 +116,10 @@ impl Gate {
     pub fn rows(&self, analysis: &Analysis) -> Vec<ObjectiveRow> {
         let mut rows = match self.figure {
             Figure::Slower => self.against_the_baseline(analysis),
-            figure => {
+            Figure::Own(metric) => {
                 let is_twin = |id: &str| analysis.arms.iter().any(|arm| arm.id == id && arm.is_aa);
                 let own = analysis.results.iter().filter(|row| !is_twin(&row.arm));
-                own.map(|row| self.own(figure, row, analysis)).collect()
+                own.map(|row| self.own(metric, row, analysis)).collect()
             }
         };
         let of_all = |arm: &str, objective, what: &str| {
@@ -146,18 +150,8 @@ impl Gate {
         open.filter(|row| self.of_comparison(analysis, row) == Objective::Open).count()
     }
 
-    fn own(&self, figure: Figure, row: &ResultRow, analysis: &Analysis) -> ObjectiveRow {
-        let value = match figure {
-            Figure::Own(Metric::Throughput) => row.throughput,
-            Figure::Own(Metric::P50) => row.response_p50_us.or(row.p50_us),
-            Figure::Own(Metric::P90) => row.p90_us,
-            Figure::Own(Metric::P99) => row.response_p99_us.or(row.p99_us),
-            Figure::Own(Metric::P999) => row.p999_us,
-            Figure::Own(Metric::CpuPerOp) => row.cpu_us_per_op,
-            Figure::Own(Metric::BytesPerOp) => row.bytes_per_op,
-            Figure::Own(Metric::RssPeak) => row.rss_peak_bytes.map(|bytes| bytes as f64),
-            Figure::Errors | Figure::Slower => Some(row.errors as f64),
-        };
+    fn own(&self, metric: Metric, row: &ResultRow, analysis: &Analysis) -> ObjectiveRow {
+        let value = row.values.judged(metric).or(row.get(metric));
         let measured = is_measured(analysis, &row.arm, &row.phase);
         let objective = match value {
             _ if sits_out(analysis, &row.arm, &row.phase) => Objective::Skipped,
@@ -166,17 +160,10 @@ impl Gate {
             Some(value) if self.relation.holds(value, self.limit) => Objective::Kept,
             Some(_) => Objective::Broken,
         };
-        let found = match (figure, value) {
+        let found = match value {
             _ if !measured => NOTHING.to_owned(),
-            (_, None) => "too few samples".to_owned(),
-            (Figure::Own(Metric::Throughput), Some(value)) => {
-                format!("{} ops/s", format::figure(value))
-            }
-            (Figure::Own(metric), Some(value)) if metric.is_size() => {
-                format::bytes(value.round() as u64)
-            }
-            (Figure::Own(_), Some(value)) => format::time(value),
-            (_, Some(value)) => format::figure(value),
+            None => "too few samples".to_owned(),
+            Some(value) => metric.unit().words(value),
         };
         let mut about = format!("{}, {}", row.arm, row.phase);
         if row.operation != row.phase {
@@ -234,7 +221,7 @@ impl Gate {
 /// By all operations of the phase: a mix may draw one of them never.
 fn is_measured(analysis: &Analysis, arm: &str, phase: &str) -> bool {
     let mut own = analysis.results.iter().filter(|row| row.arm == arm && row.phase == phase);
-    own.any(|row| row.operations > 0)
+    own.any(|row| row.values.count(Metric::Operations) > 0)
 }
 
 /// An arm that cannot do a phase breaks no gate.

@@ -7,6 +7,8 @@ pub mod folder;
 pub mod limits;
 pub mod machine;
 pub mod messages;
+pub mod metric_values;
+pub mod metrics;
 pub mod parts;
 pub mod plain;
 mod quantiles;

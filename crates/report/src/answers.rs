@@ -49,7 +49,7 @@ pub fn since_lines(analysis: &Analysis) -> Vec<String> {
 /// Whether the documents per operation are a column, and a note in its place. A figure that all
 /// arms of a phase share is a note: as a column it would cost the table its width.
 pub fn documents(results: &[&ResultRow], is_mix: bool) -> (bool, Option<String>) {
-    let each = results.iter().filter_map(|result| result.documents_per_op);
+    let each = results.iter().filter_map(|result| result.get(Metric::DocumentsPerOp));
     let mut figures: Vec<String> = each.map(format::figure).collect();
     figures.dedup();
     match &figures[..] {

@@ -6,14 +6,18 @@
 
 use std::io::{self, Write};
 
-use super::formats::{Format, Report};
+use super::formats::{Format, Joint, Report};
 use super::view::{arm_label, is_set_aside, server_text};
 use base::say::clean;
-use judge::analysis::types::{Analysis, ArmSummary};
+use judge::analysis::types::{Analysis, ArmSummary, Metric};
 use record::records::{OperationRun, PhaseRun, Run};
 
-pub const FORMAT: Format =
-    Format { name: "benchstat", about: "Text of Go benchmarks, for benchstat", render };
+pub const FORMAT: Format = Format {
+    name: "benchstat",
+    about: "Text of Go benchmarks, for benchstat",
+    experiments: Some((render, joint)),
+    study: None,
+};
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, runs, .. } = report;
@@ -34,11 +38,8 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Lines of each under its own configuration, which benchstat makes a table of.
-pub fn joint<'a>(
-    mut named: impl Iterator<Item = (String, &'a Report<'a>)>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    named.try_for_each(|(name, report)| {
+fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
+    joint.named().try_for_each(|(name, report)| {
         writeln!(out, "asked: {}", value(&name))?;
         render(report, out)
     })
@@ -93,15 +94,9 @@ fn write_phase(
 fn quantiles(operation: &OperationRun, out: &mut dyn Write) -> io::Result<()> {
     let service = &operation.service;
     write!(out, "\t{} mean-ns", real(service.mean_us * 1e3))?;
-    let quantiles = [
-        (service.p50_us, "p50-ns"),
-        (service.p90_us, "p90-ns"),
-        (service.p99_us, "p99-ns"),
-        (service.p999_us, "p999-ns"),
-    ];
-    for (quantile, unit) in quantiles {
-        if let Some(us) = quantile.filter(|us| us.is_finite()) {
-            write!(out, "\t{} {unit}", real(us * 1e3))?;
+    for (metric, _) in Metric::compared() {
+        if let Some(us) = metric.quantile(service).filter(|us| us.is_finite()) {
+            write!(out, "\t{} {}-ns", real(us * 1e3), metric.word())?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Throughput along versions, values or servers: a line for each series, with intervals.
+//! Figures along versions, values or servers: a line for each series, with intervals.
 
 use super::drawing::{Anchor, Drawing, LOOKS, Role, escape, short, ticks};
 use super::plots::WIDTH;
@@ -23,6 +23,13 @@ pub struct Point {
     pub interval: Option<(f64, f64)>,
 }
 
+impl Point {
+    /// `9,500 (9,100 to 9,900) ops/s`.
+    pub fn words(&self, unit: &str) -> String {
+        format!("{} {unit}", format::with_interval(self.median, self.interval, format::figure))
+    }
+}
+
 pub struct ChartLine {
     pub name: String,
     /// One for each place; None where nothing was measured.
@@ -37,6 +44,8 @@ pub struct Chart<'a> {
     pub caption: String,
     /// Name of the axis across.
     pub across: String,
+    /// Unit of the axis upwards.
+    pub unit: String,
     pub places: Vec<String>,
     /// Whether one place follows another, as values do and servers do not.
     pub is_course: bool,
@@ -89,7 +98,7 @@ impl Chart<'_> {
                     ));
                 }
                 let (y, fill) = (short(y(point.median)), role.fill());
-                let title = escape(&format!("{}: {}", series.name, words(point)));
+                let title = escape(&format!("{}: {}", series.name, point.words(&self.unit)));
                 chart.raw(format_args!(
                     r#"<circle {fill} cx="{x}" cy="{y}" r="3"><title>{title}</title></circle>"#
                 ));
@@ -112,7 +121,7 @@ impl Chart<'_> {
             let text = format::figure(rate);
             chart.text((LEFT - 8.0, y + 4.0), 11.0, Role::Soft, Anchor::End, &text);
         }
-        chart.text((LEFT - 8.0, top - 6.0), 11.0, Role::Soft, Anchor::End, "ops/s");
+        chart.text((LEFT - 8.0, top - 6.0), 11.0, Role::Soft, Anchor::End, &self.unit);
         for (place, role) in &self.steps {
             let x = short(self.x(*place) - (self.x(1) - self.x(0)) / 2.0);
             let (top, bottom, stroke) = (short(top), short(bottom), role.stroke());
@@ -128,12 +137,4 @@ impl Chart<'_> {
         let at = (f64::midpoint(LEFT, RIGHT), bottom + 33.0);
         chart.text(at, 11.0, Role::Soft, Anchor::Middle, &self.across);
     }
-}
-
-/// `9,500 ops/s (9,100 to 9,900)`.
-fn words(point: &Point) -> String {
-    let interval = point.interval.map_or(String::new(), |(low, high)| {
-        format!(" ({} to {})", format::figure(low), format::figure(high))
-    });
-    format!("{} ops/s{interval}", format::figure(point.median))
 }

@@ -4,14 +4,24 @@
 
 use std::io::{self, Write};
 
-use super::across::{self, Found};
-use super::formats::{Format, Report};
+use super::across;
+use super::formats::{Format, Joint, Report};
 use super::text::csv_cell;
+use base::say;
 use base::say::clean;
-use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 
-pub const FORMAT: Format = Format { name: "csv", about: "One row per figure", render };
+pub const FORMAT: Format = Format {
+    name: "csv",
+    about: "One row per figure",
+    experiments: Some((render, joint)),
+    study: Some(|it, _, out| {
+        for missing in it.csv(out)? {
+            say!("warning: {missing}");
+        }
+        Ok(Ok(()))
+    }),
+};
 
 const HEAD: [&str; 26] = [
     "schema_version",
@@ -54,16 +64,15 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn records(analysis: &Analysis) -> impl Iterator<Item = Vec<String>> {
     analysis.results.iter().flat_map(move |row| {
-        metrics(row).into_iter().map(move |(column, metric, value)| {
-            let compared = metric.and_then(|metric| comparison(analysis, row, metric));
-            record(analysis, row, column, value, compared)
-        })
+        let columns = Metric::ALL.iter().filter_map(|it| Some((*it, it.definition().column?)));
+        columns.map(move |(metric, column)| record(analysis, row, metric, column))
     })
 }
 
 /// One table of several experiments: before those columns the parameter, its value and the server.
 /// First the comparisons between servers, which name the server that they are against.
-pub fn joint(all: &JointAnalysis, out: &mut dyn Write) -> io::Result<()> {
+fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let all = joint.analysis;
     let mut table = ::csv::Writer::from_writer(out);
     table.write_record(
         ["parameter", "parameter_value", "server", "against_server"].iter().chain(&HEAD),
@@ -75,10 +84,11 @@ pub fn joint(all: &JointAnalysis, out: &mut dyn Write) -> io::Result<()> {
         table.write_record(cells.map(csv_cell))
     };
     for of in &all.values {
-        for it in across::found(&of.servers) {
+        for row in across::found(&of.servers) {
+            let (Some(from), Some(to)) = (&row.from, &row.to) else { continue };
             let mut servers = of.servers.servers.iter();
-            let Some(to) = servers.find(|other| other.server == it.to) else { continue };
-            write(&of.value, it.to, it.from, between(&to.analysis, &it))?;
+            let Some(other) = servers.find(|other| other.server == *to) else { continue };
+            write(&of.value, to, from, between(&other.analysis, row))?;
         }
     }
     for (value, server, analysis) in all.each() {
@@ -87,33 +97,6 @@ pub fn joint(all: &JointAnalysis, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     table.flush()
-}
-
-/// Column name, metric of comparisons, value.
-fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 19] {
-    let real = |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| v.to_string());
-    let whole = |value: u64| Some(value.to_string());
-    [
-        ("throughput_ops_per_s", Some(Metric::Throughput), real(row.throughput)),
-        ("p50_us", Some(Metric::P50), real(row.p50_us)),
-        ("p90_us", Some(Metric::P90), real(row.p90_us)),
-        ("p99_us", Some(Metric::P99), real(row.p99_us)),
-        ("p999_us", Some(Metric::P999), real(row.p999_us)),
-        ("response_p50_us", None, real(row.response_p50_us)),
-        ("response_p99_us", None, real(row.response_p99_us)),
-        ("cpu_us_per_op", Some(Metric::CpuPerOp), real(row.cpu_us_per_op)),
-        ("bytes_per_op", Some(Metric::BytesPerOp), real(row.bytes_per_op)),
-        ("rss_peak_bytes", Some(Metric::RssPeak), row.rss_peak_bytes.and_then(whole)),
-        ("rss_held_bytes", None, row.rss_held_bytes.and_then(whole)),
-        ("threads_peak_count", None, row.threads_peak.and_then(whole)),
-        ("connections_peak_count", None, row.connections_peak.and_then(whole)),
-        ("gc_count", None, row.gc_count.and_then(whole)),
-        ("gc_ns", None, row.gc_ns.and_then(whole)),
-        ("operations_count", None, whole(row.operations)),
-        ("errors_count", None, whole(row.errors)),
-        ("documents_per_op", None, real(row.documents_per_op)),
-        ("document_bytes", None, row.document_bytes.and_then(whole)),
-    ]
 }
 
 /// A mix's throughput and CPU are compared for the whole phase, under the phase's name.
@@ -130,7 +113,7 @@ fn comparison<'a>(
     })
 }
 
-/// Of `record`, what the experiment and the arm tell.
+/// The cells that describe the experiment and the arm.
 fn named(analysis: &Analysis, phase: &str, operation: &str, id: &str) -> Vec<String> {
     let arm = analysis.arms.iter().find(|arm| arm.id == id);
     let text = |value: Option<&str>| clean(value.unwrap_or_default());
@@ -153,58 +136,47 @@ fn real(value: Option<f64>) -> String {
     value.filter(|v| v.is_finite()).map(|v| v.to_string()).unwrap_or_default()
 }
 
-fn record(
-    analysis: &Analysis,
-    row: &ResultRow,
-    column: &str,
-    value: Option<String>,
-    compared: Option<&ComparisonRow>,
-) -> Vec<String> {
-    let text = |value: Option<&str>| clean(value.unwrap_or_default());
+fn record(analysis: &Analysis, row: &ResultRow, metric: Metric, column: &str) -> Vec<String> {
+    let compared = comparison(analysis, row, metric);
+    let value = match metric {
+        Metric::Operations | Metric::Errors => Some(row.values.count(metric) as f64),
+        _ => row.get(metric),
+    };
     let mut cells = named(analysis, &row.phase, &row.operation, &row.arm);
-    cells.extend([
-        column.to_owned(),
-        value.unwrap_or_default(),
-        text(compared.map(|c| c.baseline.as_str())),
-        text(compared.map(|c| c.verdict.word())),
-        compared.map(|c| c.direction_only.to_string()).unwrap_or_default(),
-        real(compared.and_then(|c| c.estimate_percent)),
-        real(compared.and_then(|c| c.low_percent)),
-        real(compared.and_then(|c| c.high_percent)),
-        real(compared.and_then(|c| c.level)),
-        compared.map(|c| c.rounds.to_string()).unwrap_or_default(),
-        real(compared.map(|c| c.threshold_percent)),
-        real(compared.map(|c| c.floor_percent)),
-        real(compared.map(|c| c.bias_percent)),
-        text(compared.and_then(|c| Some(c.bias_gate?.id()))),
-        text(compared.and_then(|c| c.busy.as_deref())),
-    ]);
+    cells.extend([column.to_owned(), real(value)]);
+    match compared {
+        Some(compared) => cells.extend(comparison_cells(compared)),
+        None => cells.resize(HEAD.len(), String::new()),
+    }
     cells
 }
 
-/// A comparison between servers, in the words of `metrics`.
-fn between(analysis: &Analysis, it: &Found<'_>) -> Vec<String> {
-    let columns = analysis.results.first().map(metrics).into_iter().flatten();
-    let column =
-        columns.filter(|(_, metric, _)| *metric == Some(it.metric)).map(|(name, ..)| name).next();
-    let [low, estimate, high] = it.ends;
-    let mut cells = named(analysis, it.phase, it.operation, it.arm);
-    cells.extend([
-        column.unwrap_or_else(|| it.metric.word()).to_owned(),
-        String::new(),
-        clean(it.baseline),
-        it.verdict.to_owned(),
-        it.direction_only.to_string(),
-        real(estimate),
-        real(low),
-        real(high),
-        real(it.level),
-        it.rounds.to_string(),
-        real(Some(it.threshold_percent)),
-        real(Some(it.floor_percent)),
-        real(it.bias_percent),
-        String::new(),
-        String::new(),
-    ]);
+/// From `baseline` to `busy`.
+fn comparison_cells(row: &ComparisonRow) -> [String; 13] {
+    let text = |value: Option<&str>| clean(value.unwrap_or_default());
+    let baseline = if row.is_of_itself() { &row.arm } else { &row.baseline };
+    [
+        clean(baseline),
+        row.verdict.word().to_owned(),
+        row.direction_only.to_string(),
+        real(row.estimate_percent),
+        real(row.low_percent),
+        real(row.high_percent),
+        real(row.level),
+        row.rounds.to_string(),
+        real(Some(row.threshold_percent)),
+        real(Some(row.floor_percent)),
+        real(Some(row.bias_percent)),
+        text(row.bias_gate.map(|gate| gate.id())),
+        text(row.busy.as_deref()),
+    ]
+}
+
+/// A comparison between servers.
+fn between(analysis: &Analysis, row: &ComparisonRow) -> Vec<String> {
+    let mut cells = named(analysis, &row.phase, &row.operation, &row.arm);
+    let column = row.metric.definition().column.unwrap_or_default();
+    cells.extend([column.to_owned(), String::new()]);
+    cells.extend(comparison_cells(row));
     cells
 }

@@ -47,6 +47,7 @@ pub enum Role {
 impl Role {
     pub fn of_verdict(verdict: Verdict) -> Self {
         match verdict {
+            Verdict::Differs => Self::Ink,
             Verdict::Slower => Self::Red,
             Verdict::Faster => Self::Green,
             Verdict::Same => Self::Blue,

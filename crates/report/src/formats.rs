@@ -2,9 +2,12 @@
 
 use std::io::{self, Write};
 
+use super::study::page::StudyReport;
+use base::error::{Error, Result};
+use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::Analysis;
 use record::folder::Series;
-use record::records::Run;
+use record::records::{Experiment, Run};
 
 /// A form in which a report is written.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +16,29 @@ pub struct Format {
     pub name: &'static str,
     /// Its words in `--help`.
     pub about: &'static str,
-    pub(super) render: fn(&Report<'_>, &mut dyn Write) -> io::Result<()>,
+    /// One experiment, and several of one folder; None: it is a format of studies alone.
+    pub(super) experiments: Option<Writers>,
+    /// None: studies do not have it.
+    pub(super) study: Option<WriteStudy>,
+}
+
+/// Writers of one experiment, and of several of one folder.
+pub(super) type Writers = (
+    fn(&Report<'_>, &mut dyn Write) -> io::Result<()>,
+    fn(&Joint<'_>, &mut dyn Write) -> io::Result<()>,
+);
+
+/// The outer result is of the reading of samples.
+pub(super) type WriteStudy =
+    fn(&dyn StudyReport, &Options, &mut dyn Write) -> Result<io::Result<()>>;
+
+impl Format {
+    fn writers(self) -> Result<Writers> {
+        self.experiments.ok_or_else(|| {
+            let what = format!("--format {} draws a study, and this folder has none", self.name);
+            Error::usage(what, "use --format svg")
+        })
+    }
 }
 
 /// Input of every report.
@@ -24,6 +49,17 @@ pub struct Report<'a> {
     pub runs: &'a [Run],
     /// For the one that writes it; else empty.
     pub series: &'a Series,
+    pub options: &'a Options,
+}
+
+/// Experiments of one folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Joint<'a> {
+    pub analysis: &'a JointAnalysis,
+    /// In the order of [`JointAnalysis::each`].
+    pub parts: &'a [(&'a Experiment, Report<'a>)],
+    /// What all of them show together: a title and its sentences.
+    pub findings: &'a [(String, Vec<String>)],
     pub options: &'a Options,
 }
 
@@ -40,9 +76,28 @@ pub struct Options {
 
 impl Report<'_> {
     /// The report as text.
-    pub fn text(&self, format: Format) -> String {
-        let mut bytes = Vec::new();
-        (format.render)(self, &mut bytes).expect("writing to memory");
-        String::from_utf8_lossy(&bytes).into_owned()
+    ///
+    /// # Errors
+    /// A format of studies alone.
+    pub fn text(&self, format: Format) -> Result<String> {
+        let (write, _) = format.writers()?;
+        Ok(text(|out| write(self, out)))
     }
+}
+
+impl Joint<'_> {
+    /// The report as text.
+    ///
+    /// # Errors
+    /// A format of studies alone.
+    pub fn text(&self, format: Format) -> Result<String> {
+        let (_, write) = format.writers()?;
+        Ok(text(|out| write(self, out)))
+    }
+}
+
+fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("writing to memory");
+    String::from_utf8_lossy(&bytes).into_owned()
 }

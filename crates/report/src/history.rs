@@ -26,31 +26,12 @@ fn points(analysis: &Analysis, row: &SinceRow) -> Vec<(String, Point)> {
 }
 
 fn figure(metric: Metric, it: &ResultRow) -> Option<(f64, Option<(f64, f64)>)> {
-    // Open loops are judged by response time, of which a result has two quantiles.
-    let service = |quantile: Option<f64>| quantile.filter(|_| it.response_p50_us.is_none());
-    let value = match metric {
-        Metric::Throughput => {
-            let rates: Vec<f64> = it.throughput_by_round.iter().flatten().copied().collect();
-            let interval = median_interval(&rates, ALPHA).map(|(low, high, _)| (low, high));
-            return Some((median(&rates)?, interval));
-        }
-        Metric::P50 => it.response_p50_us.or(it.p50_us),
-        Metric::P90 => service(it.p90_us),
-        Metric::P99 => it.response_p99_us.or(service(it.p99_us)),
-        Metric::P999 => service(it.p999_us),
-        Metric::CpuPerOp => it.cpu_us_per_op,
-        Metric::BytesPerOp => it.bytes_per_op,
-        Metric::RssPeak => it.rss_peak_bytes.map(|bytes| bytes as f64),
-    };
-    Some((value?, None))
-}
-
-fn words(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::Throughput => format!("{} ops/s", format::figure(value)),
-        Metric::BytesPerOp | Metric::RssPeak => format::bytes(value.round() as u64),
-        _ => format::time(value),
+    if metric != Metric::Throughput {
+        return Some((it.values.judged(metric)?, None));
     }
+    let rates: Vec<f64> = it.throughput_by_round.iter().flatten().copied().collect();
+    let interval = median_interval(&rates, ALPHA).map(|(low, high, _)| (low, high));
+    Some((median(&rates)?, interval))
 }
 
 fn of_throughput(analysis: &Analysis) -> impl Iterator<Item = &SinceRow> {
@@ -77,6 +58,7 @@ fn chart(row: &SinceRow, points: &[(String, Point)]) -> Option<Drawing> {
         title,
         words: "Dot: median of the rounds. Line: its 95 % interval. Dashes: a step, scan only.",
         across: "version".to_owned(),
+        unit: "ops/s".to_owned(),
         places: points.iter().map(|(version, _)| version.clone()).collect(),
         is_course: true,
         series: vec![ChartLine {
@@ -89,7 +71,7 @@ fn chart(row: &SinceRow, points: &[(String, Point)]) -> Option<Drawing> {
 }
 
 /// Lines of the terminal, below the name of their series where there are several:
-/// `4.13.0  ████████████████  8,105 ops/s (8,020 to 8,190)`.
+/// `4.13.0  ████████████████  8,105 (8,020 to 8,190) ops/s`.
 pub fn bars(analysis: &Analysis) -> Vec<Vec<String>> {
     let several = of_throughput(analysis).nth(1).is_some();
     let named = |row: &SinceRow| {
@@ -107,11 +89,12 @@ pub fn bars_of(analysis: &Analysis, row: &SinceRow) -> Vec<String> {
     let bar = |(version, it): &(String, Point)| {
         let length = (BAR * it.median / highest).round() as usize;
         let (version, bar) = (clean(version), "█".repeat(length));
-        let value = words(row.metric, it.median);
-        let interval = it.interval.map_or(String::new(), |(low, high)| {
-            format!(" ({} to {})", format::figure(low), format::figure(high))
-        });
-        format!("{version:widest$}  {bar:0$}  {value}{interval}", BAR as usize)
+        // Throughput alone has an interval.
+        let value = match it.interval {
+            Some(_) => it.words("ops/s"),
+            None => row.metric.unit().words(it.median),
+        };
+        format!("{version:widest$}  {bar:0$}  {value}", BAR as usize)
     };
     points.iter().map(bar).collect()
 }

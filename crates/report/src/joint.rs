@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use super::across;
 use super::chart::{Chart, ChartLine, Point};
 use super::drawing::Drawing;
-use super::formats::{Format, Options, Report};
+use super::formats::{Joint, Report};
 use super::plots::WIDTH;
-use super::study::{self, Column, Figure, PhaseView, Table, TableRow, View};
-use super::{benchstat, csv, html, json, junit, markdown, picture, series, view};
+use super::study::{Column, Figure, PhaseView, Table, TableRow, View};
+use super::view;
 use base::say::clean;
 use base::strings::shell_quoted;
-use judge::analysis::joint::{JointAnalysis, JointRow};
+use judge::analysis::joint::JointRow;
 use record::records::{Experiment, Run};
 
 const CAPTION: &str = "Medians of the rounds, with their intervals. Change: time per operation \
@@ -20,59 +20,9 @@ const CAPTION: &str = "Medians of the rounds, with their intervals. Change: time
 const CHART: &str = "Dot: median of the rounds. Upright line: its interval, of 95 % from six \
     rounds on, with fewer from the lowest to the highest.";
 
-/// Experiments of one folder.
-#[derive(Debug, Clone, Copy)]
-pub struct Joint<'a> {
-    pub analysis: &'a JointAnalysis,
-    /// In the order of [`JointAnalysis::each`].
-    pub parts: &'a [(&'a Experiment, Report<'a>)],
-    /// What all of them show together: a title and its sentences.
-    pub findings: &'a [(String, Vec<String>)],
-    pub options: &'a Options,
-}
-
 impl<'a> Joint<'a> {
-    /// The report as text.
-    pub fn text(&self, format: Format) -> String {
-        let mut bytes = Vec::new();
-        self.write(format, &mut bytes).expect("writing to memory");
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        let is = |other: Format| format.name == other.name;
-        match format {
-            _ if is(html::FORMAT) => study::render(&self.view(), out),
-            _ if is(json::FORMAT) => self.json(out),
-            _ if is(csv::FORMAT) => csv::joint(self.analysis, out),
-            _ if is(series::FORMAT) => series::joint(self.named(), out),
-            _ if is(benchstat::FORMAT) => benchstat::joint(self.named(), out),
-            _ if is(junit::FORMAT) => junit::joint(self.analysis, out),
-            _ if is(picture::FORMAT) => writeln!(out, "{}", self.picture().svg()),
-            _ => {
-                if is(markdown::FORMAT) {
-                    study::markdown(&self.view(), out)?;
-                } else {
-                    study::terminal(&self.view(), self.options, out)?;
-                }
-                self.each(format, out)
-            }
-        }
-    }
-
-    /// Of several servers alone their own document, which is older.
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        match &self.analysis.values[..] {
-            [one] if self.analysis.parameter.is_none() => {
-                serde_json::to_writer_pretty(&mut *out, &one.servers)?;
-            }
-            _ => serde_json::to_writer_pretty(&mut *out, self.analysis)?,
-        }
-        writeln!(out)
-    }
-
     /// Every experiment by its name and its report.
-    fn named(&self) -> impl Iterator<Item = (String, &'a Report<'a>)> {
+    pub fn named(&self) -> impl Iterator<Item = (String, &'a Report<'a>)> {
         let names =
             self.analysis.each().map(|(value, server, _)| self.analysis.name(value, server));
         names.zip(self.parts.iter().map(|(_, report)| report))
@@ -80,11 +30,15 @@ impl<'a> Joint<'a> {
 
     /// On several servers alone: the report of each, below the joint one. Those of a sweep would
     /// bury its table.
-    fn each(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    pub fn each(
+        &self,
+        write: fn(&Report<'_>, &mut dyn Write) -> io::Result<()>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let shown = self.named().filter(|_| self.analysis.parameter.is_none());
         for (name, report) in shown {
             write!(out, "\n── {} ──\n\n", clean(&name))?;
-            (format.render)(report, out)?;
+            write(report, out)?;
         }
         Ok(())
     }
@@ -128,7 +82,7 @@ impl<'a> Joint<'a> {
     }
 
     /// What every format with tables places.
-    fn view(&self) -> View {
+    pub fn view(&self) -> View {
         let mut all: Option<Experiment> = None;
         let mut runs: Vec<Run> = Vec::new();
         for (experiment, report) in self.parts {
@@ -263,11 +217,12 @@ impl<'a> Joint<'a> {
             .map(|row| format!("{} at {}: {} ops/s", name(row), place(row), throughput(row)));
         let caption = format!("{title}. {}", all.collect::<Vec<_>>().join("; "));
         let steps = Vec::new();
-        Chart { title, words: CHART, caption, across, places, is_course, series, steps }.drawing()
+        let (words, unit) = (CHART, "ops/s".to_owned());
+        Chart { title, words, caption, across, unit, places, is_course, series, steps }.drawing()
     }
 
     /// The picture of all.
-    fn picture(&self) -> Drawing {
+    pub fn picture(&self) -> Drawing {
         let title = clean(&self.title());
         let mut head = Drawing::new(&title, WIDTH);
         let facts: Vec<String> = self.facts().into_iter().map(|(_, text)| text).collect();
@@ -286,14 +241,9 @@ impl<'a> Joint<'a> {
 
 /// `9,500 (9,100 to 9,900)`.
 fn throughput(row: &JointRow) -> String {
-    let median = format::optional(row.throughput_ops_per_s);
-    row.over_rounds.map_or_else(
-        || median.clone(),
-        |it| {
-            let (low, high) = (format::figure(it.median.low), format::figure(it.median.high));
-            format!("{median} ({low} to {high})")
-        },
-    )
+    let interval = row.over_rounds.map(|over| (over.median.low, over.median.high));
+    let words = |median| format::with_interval(median, interval, format::figure);
+    row.throughput_ops_per_s.map_or(format::MISSING.to_owned(), words)
 }
 
 /// Each text once, in the order of the first.

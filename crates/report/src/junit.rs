@@ -5,12 +5,16 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::across;
-use super::formats::{Format, Report};
+use super::formats::{Format, Joint, Report};
 use base::say::clean;
-use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::{Analysis, Objective};
 
-pub const FORMAT: Format = Format { name: "junit", about: "JUnit XML: a test case a gate", render };
+pub const FORMAT: Format = Format {
+    name: "junit",
+    about: "JUnit XML: a test case a gate",
+    experiments: Some((render, joint)),
+    study: None,
+};
 
 struct Case<'a> {
     class: String,
@@ -49,15 +53,16 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A suite for each of several experiments, and before them one of the servers of a value.
-pub fn joint(all: &JointAnalysis, out: &mut dyn Write) -> io::Result<()> {
+fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let all = joint.analysis;
     writeln!(out, "{HEAD}\n<testsuites>")?;
     for of in all.values.iter().filter(|of| of.servers.servers.len() > 1) {
         let workload = &of.servers.servers[0].analysis.workload;
-        let cases = across::found(&of.servers).into_iter().map(|it| Case {
-            class: format!("{workload}.{}.{}", it.phase, it.arm),
-            name: format!("{} from {} to {}", it.metric.word(), it.from, it.to).into(),
+        let cases = across::found(&of.servers).map(|row| Case {
+            class: format!("{workload}.{}.{}", row.phase, row.arm),
+            name: format!("{} {}", row.metric.word(), across::between(row)).into(),
             objective: Objective::Kept,
-            sentence: it.sentence,
+            sentence: &row.sentence,
         });
         let name = all.name(&of.value, "");
         let name = if name.is_empty() { name } else { format!("{name}, ") };

@@ -1,14 +1,16 @@
 //! Reports: an analysis written in the format asked for. A format is a file with a [`Format`] in
-//! it, and its line in [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
+//! it, which has its writers of one experiment, of several and of a study, and its line in
+//! [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
 //! [`drawing`] (how it is written).
 
 mod across;
 mod answers;
 mod benchstat;
-mod chart;
+pub mod chart;
 mod csv;
 pub mod drawing;
 mod formats;
+mod gnuplot;
 pub mod history;
 pub mod html;
 mod joint;
@@ -16,25 +18,30 @@ pub mod json;
 mod junit;
 mod lines;
 mod markdown;
+mod markup;
 mod page;
 mod paint;
 mod picture;
 mod plots;
 mod processes;
+mod result_columns;
 pub mod series;
 pub mod study;
 mod table;
+mod template;
 pub mod terminal;
 pub mod text;
 mod view;
 mod wire;
 
 pub use answers::finding_line;
-pub use formats::{Format, Options, Report};
-pub use joint::Joint;
+pub use formats::{Format, Joint, Options, Report};
 
-/// Every format of an experiment's report, in the order of `--help`.
-pub const FORMATS: [Format; 9] = [
+use base::error::{Error, Result};
+use study::StudyReport;
+
+/// Every format of a report, in the order of `--help`.
+pub const FORMATS: [Format; 10] = [
     terminal::FORMAT,
     html::FORMAT,
     markdown::FORMAT,
@@ -44,4 +51,27 @@ pub const FORMATS: [Format; 9] = [
     benchstat::FORMAT,
     junit::FORMAT,
     picture::FORMAT,
+    gnuplot::FORMAT,
 ];
+
+impl Format {
+    pub fn named(name: &str) -> Option<Self> {
+        FORMATS.into_iter().find(|format| format.name == name)
+    }
+}
+
+/// The report of a study, in the format of this name.
+///
+/// # Errors
+/// A format that studies do not have; samples that cannot be read.
+pub fn study_text(report: &dyn StudyReport, format: &str, options: &Options) -> Result<Vec<u8>> {
+    let found = Format::named(format).and_then(|format| format.study);
+    let write = found.ok_or_else(|| {
+        let known = FORMATS.into_iter().filter(|format| format.study.is_some());
+        let known: Vec<&str> = known.map(|format| format.name).collect();
+        Error::usage("a study has no such format", format!("it has {}", known.join(", ")))
+    })?;
+    let mut out = Vec::new();
+    write(report, options, &mut out)?.expect("writing to memory");
+    Ok(out)
+}

@@ -3,13 +3,20 @@
 use std::io::{self, Write};
 
 use super::answers;
-use super::formats::{Format, Report};
+use super::formats::{Format, Joint, Report};
+use super::markup::{escape, list};
+use super::result_columns::ResultColumn;
+use super::study;
 use super::view::{self, PhaseView, RowView};
 use super::wire;
-use base::say::clean;
 use judge::analysis::types::Analysis;
 
-pub const FORMAT: Format = Format { name: "md", about: "Markdown", render };
+pub const FORMAT: Format = Format {
+    name: "md",
+    about: "Markdown",
+    experiments: Some((render, joint)),
+    study: Some(|it, _, out| Ok(study::markdown(&it.view(), out))),
+};
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, options, .. } = report;
@@ -44,35 +51,17 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Again: {} --format md", escape(&view::again(analysis)))
 }
 
-pub(crate) fn list(out: &mut dyn Write, title: &str, lines: &[String]) -> io::Result<()> {
-    if lines.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n## {title}\n")?;
-    for line in lines {
-        writeln!(out, "- {}", escape(line))?;
-    }
-    Ok(())
+fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
+    study::markdown(&joint.view(), out)?;
+    joint.each(render, out)
 }
 
 fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n## {}\n", escape(&phase.name))?;
     writeln!(out, "{}\n", escape(&phase.notes.join(" · ")))?;
-    let time = phase.time_unit;
-    let mut head = vec!["arm".to_owned()];
-    if phase.is_mix {
-        head.push("operation".to_owned());
-    }
-    head.extend(["ops/s".to_owned(), "time/op vs base, + is slower".to_owned()]);
-    head.extend(["p50", "p90", "p99", "p99.9"].map(|name| format!("{name} {time}")));
-    if phase.has_response {
-        head.extend(["response p50", "response p99"].map(|name| format!("{name} {time}")));
-    }
-    if phase.has_documents {
-        head.push("documents/op".to_owned());
-    }
-    head.push(format!("CPU/op {}", phase.cpu_unit));
-    head.extend(["peak RSS MiB", "errors"].map(str::to_owned));
+    let heads = columns(phase).map(|(_, column)| format!("{} {}", column.name, column.unit));
+    let heads = heads.map(|head| head.trim_end().to_owned());
+    let head: Vec<String> = std::iter::once("arm".to_owned()).chain(heads).collect();
     writeln!(out, "| {} |", head.join(" | "))?;
     let names = if phase.is_mix { 2 } else { 1 };
     let rule = (0..head.len()).map(|i| if i < names { "---" } else { "--:" });
@@ -106,46 +95,14 @@ fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> i
     Ok(())
 }
 
+/// The columns that texts have, with their places.
+fn columns<'a>(phase: &'a PhaseView) -> impl Iterator<Item = (usize, &'a ResultColumn)> {
+    phase.columns.iter().enumerate().filter(|(_, column)| !column.head.is_empty())
+}
+
 fn cells(phase: &PhaseView, row: &RowView) -> Vec<String> {
-    let first = |cell: &str| if row.is_first { cell.to_owned() } else { String::new() };
-    let name = first(&escape(&row.arm));
-    let mut cells = vec![if row.is_aa && row.is_first { format!("*{name}*") } else { name }];
-    if phase.is_mix {
-        cells.push(escape(&row.operation));
-    }
-    cells.extend([first(&row.throughput), first(&escape(&row.change))]);
-    cells.extend(row.quantiles.iter().cloned());
-    if phase.has_response {
-        cells.extend(row.response.iter().cloned());
-    }
-    if phase.has_documents {
-        cells.push(row.documents.clone());
-    }
-    cells.extend([first(&row.cpu), first(&row.rss), row.errors.clone()]);
-    cells
-}
-
-/// Text that Markdown shows as it is: no markup, no HTML, no mention, no column break.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in clean(text).chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => escaped.extend(['\\', c]),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape;
-
-    #[test]
-    fn nothing_becomes_markup() {
-        assert_eq!(escape("a|b `c` *d* <e>\n# f"), r"a\|b \`c\` \*d\* &lt;e&gt; \# f");
-    }
+    let name = if row.is_first { escape(&row.arm) } else { String::new() };
+    let name = if row.is_aa && row.is_first { format!("*{name}*") } else { name };
+    let cells = columns(phase).map(|(at, _)| escape(&row.cells[at]));
+    std::iter::once(name).chain(cells).collect()
 }

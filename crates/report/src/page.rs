@@ -219,7 +219,7 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         hue: view::hue(&c.arm),
         is_aa: c.is_aa,
         operation: clean(&c.operation),
-        metric: view::metric_label(c.metric),
+        metric: c.metric.definition().label,
         verdict: c.verdict,
         word: view::verdict_text(c),
         change: view::change(c),

@@ -18,7 +18,7 @@ impl Ink {
         match verdict {
             Verdict::Slower => Self::Red,
             Verdict::Faster => Self::Green,
-            Verdict::Same => Self::Plain,
+            Verdict::Same | Verdict::Differs => Self::Plain,
             Verdict::Inconclusive | Verdict::NotComparable => Self::Yellow,
         }
     }

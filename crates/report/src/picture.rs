@@ -7,10 +7,25 @@ use super::formats::{Format, Report};
 use super::history;
 use super::plots::{self, Axis, Row};
 use super::view::{self, PhaseView};
+use base::error::Error;
 use base::say::clean;
 use judge::analysis::types::Analysis;
 
-pub const FORMAT: Format = Format { name: "svg", about: "One picture", render };
+pub const FORMAT: Format = Format {
+    name: "svg",
+    about: "One picture",
+    experiments: Some((render, |joint, out| writeln!(out, "{}", joint.picture().svg()))),
+    study: Some(|it, _, out| {
+        let mut all = Vec::new();
+        for phase in &it.view().phases {
+            all.extend(it.drawings(&phase.name)?);
+        }
+        if all.is_empty() {
+            return Err(Error::usage("there is no picture of it", "--format html is its page"));
+        }
+        Ok(writeln!(out, "{}", Drawing::stacked(&all).svg()))
+    }),
+};
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let analysis = report.analysis;

@@ -4,7 +4,7 @@
 use super::drawing::{Anchor, Drawing, Role, escape, short, ticks};
 use super::view::{self, PhaseView};
 use base::say::clean;
-use judge::analysis::types::{Analysis, ResultRow};
+use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 use stats::verdict::Verdict;
 
 /// Names end here, and the plot begins.
@@ -110,6 +110,19 @@ impl Axis {
     }
 }
 
+impl ChangeInterval {
+    pub fn of(row: &ComparisonRow) -> Self {
+        Self {
+            ends: match row.verdict {
+                Verdict::NotComparable => [None; 3],
+                _ => [row.low_percent, row.estimate_percent, row.high_percent],
+            },
+            threshold_percent: row.threshold_percent,
+            floor_percent: row.floor_percent,
+        }
+    }
+}
+
 impl Row<'_> {
     /// The change, and its interval with the estimate between.
     fn interval(&self) -> Option<(&ChangeInterval, [f64; 3])> {
@@ -151,14 +164,7 @@ pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<Row<'a
         },
         word: view::verdict_text(c),
         role: Role::of_verdict(c.verdict),
-        mark: Mark::Interval(ChangeInterval {
-            ends: match c.verdict {
-                Verdict::NotComparable => [None; 3],
-                _ => [c.low_percent, c.estimate_percent, c.high_percent],
-            },
-            threshold_percent: c.threshold_percent,
-            floor_percent: c.floor_percent,
-        }),
+        mark: Mark::Interval(ChangeInterval::of(c)),
     });
     base.into_iter().chain(compared).collect()
 }
@@ -250,7 +256,7 @@ fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
         dot(plot, row, (middle, y), 4.5, "");
     }
     if let Mark::Rounds(result) = &row.mark {
-        if let Some(median) = finite(result.throughput) {
+        if let Some(median) = finite(result.get(Metric::Throughput)) {
             let [x, top] = [axis.x(median), y - 10.0].map(short);
             line(plot, row, &format!("M{x} {top}v20"));
         }

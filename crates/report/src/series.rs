@@ -3,12 +3,16 @@
 
 use std::io::{self, Write};
 
-use super::formats::{Format, Report};
+use super::formats::{Format, Joint, Report};
 use super::text::csv_cell;
 use record::records::{ClientSample, ServerSample};
 
-pub const FORMAT: Format =
-    Format { name: "series", about: "One row per reading of clients and server, as CSV", render };
+pub const FORMAT: Format = Format {
+    name: "series",
+    about: "One row per reading of clients and server, as CSV",
+    experiments: Some((render, joint)),
+    study: None,
+};
 
 const HEAD: [&str; 9] = [
     "schema_version",
@@ -57,15 +61,13 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// One table of several experiments, whose first column names them.
-pub fn joint<'a>(
-    named: impl Iterator<Item = (String, &'a Report<'a>)>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut table = ::csv::Writer::from_writer(out);
     table.write_record(["experiment"].iter().chain(&HEAD))?;
-    for (name, report) in named {
-        let text = report.text(FORMAT);
-        for row in ::csv::Reader::from_reader(text.as_bytes()).records() {
+    for (name, report) in joint.named() {
+        let mut text = Vec::new();
+        render(report, &mut text)?;
+        for row in ::csv::Reader::from_reader(&text[..]).records() {
             let row = row?;
             table.write_record([csv_cell(&name).as_str()].into_iter().chain(&row))?;
         }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::answers;
-use super::formats::{Format, Options, Report};
+use super::formats::{Format, Joint, Options, Report};
 use super::history;
 use super::lines::{Page, wrap_hanging};
 use super::paint::Ink;
+use super::result_columns::{ColumnContent, ResultColumn};
+use super::study;
 use super::table::{Cell, Column, Table};
 use super::text::{clean_all, shorten};
 use super::view::{self, CONDITIONS, DEATHS, PhaseView, RowView, VerdictView};
@@ -15,11 +17,12 @@ use super::wire;
 use base::say::clean;
 use judge::analysis::types::Analysis;
 
-/// Heads of columns that are filled in their own way.
-const ARM: &str = "arm";
-const CHANGE: &str = "vs base\n% time/op";
-
-pub const FORMAT: Format = Format { name: "terminal", about: "Tables and sentences", render };
+pub const FORMAT: Format = Format {
+    name: "terminal",
+    about: "Tables and sentences",
+    experiments: Some((render, joint)),
+    study: Some(|it, options, out| Ok(study::terminal(&it.view(), options, out))),
+};
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, options, .. } = report;
@@ -45,6 +48,11 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;
     page.list("Not measured", Ink::Yellow, &view::unavailable_lines(analysis))?;
     footer(analysis, options, &mut page)
+}
+
+fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
+    study::terminal(&joint.view(), joint.options, out)?;
+    joint.each(render, out)
 }
 
 fn header(analysis: &Analysis, page: &mut Page) -> io::Result<()> {
@@ -115,79 +123,52 @@ fn short_names(phase: &PhaseView, page_width: usize) -> Vec<String> {
 /// Which of two tables a column goes to when one does not fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    Both,
     Work,
     Time,
 }
 
-/// A column of a phase's table, and how a row fills it.
-struct Field {
-    column: Column,
-    part: Part,
-    text: fn(&RowView) -> &str,
-}
-
-fn fields(phase: &PhaseView) -> Vec<Field> {
-    type Fill = fn(&RowView) -> &str;
-    let field = |head: &str, is_figure, part, text: Fill| {
-        let column = Column { head: head.to_owned(), is_figure };
-        Field { column, part, text }
-    };
-    let figure = |head: &str, part, text: Fill| field(head, true, part, text);
-    let timed =
-        |head: &str, text: Fill| figure(&format!("{head}\n{}", phase.time_unit), Part::Time, text);
-    let mut fields = vec![field(ARM, false, Part::Both, |r| &r.arm)];
-    if phase.is_mix {
-        fields.push(field("operation", false, Part::Time, |r| &r.operation));
+impl Part {
+    fn of(column: &ResultColumn, phase: &PhaseView) -> Self {
+        // What is of the operation goes where the operations are: in a mix to their times.
+        let is_work = column.is_of_phase() || (!phase.is_mix && !column.is_time());
+        if is_work { Self::Work } else { Self::Time }
     }
-    fields.extend([
-        figure("ops/s", Part::Work, |r| first(r, &r.throughput)),
-        figure(CHANGE, Part::Work, |r| first(r, &r.change)),
-        timed("p50", |r| &r.quantiles[0]),
-        timed("p90", |r| &r.quantiles[1]),
-        timed("p99", |r| &r.quantiles[2]),
-        timed("p99.9", |r| &r.quantiles[3]),
-    ]);
-    if phase.has_response {
-        fields.push(figure("resp.\np50", Part::Time, |r| &r.response[0]));
-        fields.push(figure("resp.\np99", Part::Time, |r| &r.response[1]));
-    }
-    // Errors are the operation's: in a mix they go where the operations are.
-    let errors = if phase.is_mix { Part::Time } else { Part::Work };
-    if phase.has_documents {
-        fields.push(figure("docs\n/op", errors, |r| &r.documents));
-    }
-    fields.extend([
-        figure(&format!("CPU/op\n{}", phase.cpu_unit), Part::Work, |r| first(r, &r.cpu)),
-        figure("peak\nRSS MiB", Part::Work, |r| first(r, &r.rss)),
-        figure("errors", errors, |r| &r.errors),
-    ]);
-    fields
-}
-
-/// Figures of the whole phase stand once an arm.
-fn first<'a>(row: &RowView, cell: &'a str) -> &'a str {
-    if row.is_first { cell } else { "" }
 }
 
 /// The table of a phase, or a part of it. `names` is what each row calls its arm.
 fn table(phase: &PhaseView, names: &[String], part: Option<Part>) -> Table {
-    let mut fields = fields(phase);
-    fields.retain(|field| part.is_none_or(|part| [Part::Both, part].contains(&field.part)));
+    let is_shown = |column: &ResultColumn| {
+        !column.head.is_empty() && part.is_none_or(|part| part == Part::of(column, phase))
+    };
+    let places: Vec<usize> =
+        (0..phase.columns.len()).filter(|at| is_shown(&phase.columns[*at])).collect();
+    let column = |at: &usize| {
+        let ResultColumn { head, unit, content, .. } = &phase.columns[*at];
+        let is_figure = *content != ColumnContent::Operation;
+        Column { head: head.replace("{}", unit), is_figure }
+    };
     // Throughput is the whole phase's: of an arm's rows the first has all of it.
-    let shown = |row: &RowView| row.is_first || part != Some(Part::Work);
-    let rows = phase.rows.iter().zip(names).filter(|(row, _)| shown(row));
-    let rows = rows.map(|(row, name)| fields.iter().map(|field| cell(row, name, field)).collect());
-    Table { rows: rows.collect(), columns: fields.iter().map(|it| it.column.clone()).collect() }
+    let is_row = |row: &RowView| row.is_first || part != Some(Part::Work);
+    let rows = phase.rows.iter().zip(names).filter(|(row, _)| is_row(row)).map(|(row, name)| {
+        let ink = if row.is_aa || row.is_missing { Ink::Dim } else { Ink::Plain };
+        let name = if row.is_first { name.clone() } else { String::new() };
+        let cells = places.iter().map(|at| cell(row, *at, &phase.columns[*at]));
+        std::iter::once(Cell { text: name, ink }).chain(cells).collect()
+    });
+    let arm = Column { head: "arm".to_owned(), is_figure: false };
+    Table {
+        rows: rows.collect(),
+        columns: std::iter::once(arm).chain(places.iter().map(column)).collect(),
+    }
 }
 
-fn cell(row: &RowView, name: &str, field: &Field) -> Cell {
-    let text = (field.text)(row);
-    let (text, ink) = match field.column.head.as_str() {
-        ARM => (first(row, name).to_owned(), Ink::Plain),
+fn cell(row: &RowView, at: usize, column: &ResultColumn) -> Cell {
+    let (text, ink) = match column.content {
         // The header says percent; the room is needed for the name.
-        CHANGE => (text.replace(" %", ""), row.verdict.map_or(Ink::Plain, Ink::of_verdict)),
-        _ => (text.to_owned(), Ink::Plain),
+        ColumnContent::Change => {
+            (row.cells[at].replace(" %", ""), row.verdict.map_or(Ink::Plain, Ink::of_verdict))
+        }
+        _ => (row.cells[at].clone(), Ink::Plain),
     };
     Cell { text, ink: if row.is_aa || row.is_missing { Ink::Dim } else { ink } }
 }

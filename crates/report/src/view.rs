@@ -5,10 +5,11 @@ use serde::Serialize;
 
 use super::answers;
 use super::processes;
+use super::result_columns::{ColumnContent, ResultColumn, columns};
 use super::text::clean_all;
 use base::say::clean;
 use base::strings::shell_quoted;
-use format::{self, MISSING, TimeUnit};
+use format::{self, MISSING};
 use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Metric,
     PhaseSummary, ResultRow,
@@ -23,16 +24,11 @@ pub struct PhaseView<'a> {
     pub name: String,
     /// How it was interleaved, its loop, its noise floor.
     pub notes: Vec<String>,
-    /// Unit of every quantile in the table.
-    pub time_unit: &'static str,
-    /// Unit of CPU per operation.
-    pub cpu_unit: &'static str,
-    /// More than one operation: the table needs a column for them.
+    /// Columns of the table, behind that of the arms.
+    pub columns: Vec<ResultColumn>,
+    /// More than one operation: the table has a column for them.
+    #[serde(skip)]
     pub is_mix: bool,
-    /// Whether response times were measured (open loop).
-    pub has_response: bool,
-    /// Whether some operation returns documents, and how many is known.
-    pub has_documents: bool,
     pub rows: Vec<RowView>,
     /// Comparisons of throughput, in the order of the arms, the A/A arm last.
     #[serde(skip)]
@@ -46,26 +42,15 @@ pub struct RowView {
     /// Hue of the arm's colour, 0 to 359.
     pub hue: u32,
     pub is_aa: bool,
-    /// Figures of the whole phase stand only in the arm's first row.
+    /// The first row of its arm: cells of the whole phase are empty in the others.
+    #[serde(skip)]
     pub is_first: bool,
     /// The arm has no figures here: it failed or never came so far.
     pub is_missing: bool,
-    pub operation: String,
-    pub throughput: String,
-    /// Change of time per operation against the baseline.
-    pub change: String,
-    /// Of throughput.
+    /// The verdict on throughput.
     pub verdict: Option<Verdict>,
-    /// p50, p90, p99, p99.9 of service time.
-    pub quantiles: [String; 4],
-    /// p50, p99 of response time.
-    pub response: [String; 2],
-    /// Documents an operation returns.
-    pub documents: String,
-    pub cpu: String,
-    pub rss: String,
-    pub errors: String,
-    pub operations: String,
+    /// One for each column.
+    pub cells: Vec<String>,
 }
 
 /// A throughput comparison and what else differs in direction.
@@ -80,12 +65,14 @@ impl PhaseView<'_> {
     /// no figures.
     pub fn speed_of(&self, arm: &str) -> Option<String> {
         let row = self.rows.iter().find(|row| row.arm == arm && !row.is_missing)?;
-        let mut speed = vec![format!("{} ops/s", row.throughput)];
-        let [p50, _, p99, _] = &row.quantiles;
-        for (name, time) in [("p50", p50), ("p99", p99)] {
-            if !self.is_mix && time != MISSING {
-                speed.push(format!("{name} {time} {}", self.time_unit));
-            }
+        let cell = |wanted| {
+            let mut cells = self.columns.iter().zip(&row.cells);
+            cells.find(|(column, _)| column.content == ColumnContent::Value(wanted))
+        };
+        let mut speed = vec![format!("{} ops/s", cell(Metric::Throughput)?.1)];
+        let quantiles = [Metric::P50, Metric::P99].into_iter().filter_map(cell);
+        for (column, time) in quantiles.filter(|(_, time)| !self.is_mix && *time != MISSING) {
+            speed.push(format!("{} {time} {}", column.name, column.unit));
         }
         Some(speed.join(", "))
     }
@@ -105,30 +92,16 @@ pub fn phases(analysis: &Analysis) -> Vec<PhaseView<'_>> {
 
 fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
     let results: Vec<&ResultRow> = analysis.results.iter().filter(|r| r.phase == name).collect();
-    let time = TimeUnit::fitting(results.iter().flat_map(|r| {
-        [r.p50_us, r.p90_us, r.p99_us, r.p999_us, r.response_p50_us, r.response_p99_us]
-            .into_iter()
-            .flatten()
-    }));
-    let cpu = TimeUnit::fitting(results.iter().filter_map(|r| r.cpu_us_per_op));
     let is_mix = results.iter().any(|row| row.operation != results[0].operation);
     let (has_documents, documents) = answers::documents(&results, is_mix);
+    let columns = columns(&results, is_mix, has_documents);
     let mut rows = Vec::new();
     for arm in &analysis.arms {
-        let of_arm: Vec<&ResultRow> = results.iter().copied().filter(|r| r.arm == arm.id).collect();
-        if of_arm.is_empty() {
-            rows.push(missing_row(arm));
-        }
-        for (index, result) in of_arm.into_iter().enumerate() {
-            let mut row = result_row(arm, result, time, cpu);
-            row.is_first = index == 0;
-            let compared = throughput_comparison(analysis, name, &arm.id);
-            (row.change, row.verdict) = match compared {
-                Some(comparison) => (change(comparison), Some(comparison.verdict)),
-                None if is_baseline(analysis, arm) => ("baseline".to_owned(), None),
-                None => (MISSING.to_owned(), None),
-            };
-            rows.push(row);
+        let of_arm = results.iter().copied().filter(|r| r.arm == arm.id).map(Some);
+        let of_arm: Vec<Option<&ResultRow>> = of_arm.collect();
+        let none = of_arm.is_empty().then_some(None);
+        for (index, result) in of_arm.into_iter().chain(none).enumerate() {
+            rows.push(row(analysis, (name, arm), &columns, result, index == 0));
         }
     }
     PhaseView {
@@ -144,52 +117,41 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
             let notes = notes.into_iter().chain(documents).chain(unchecked);
             notes.chain(processes::notes(&results)).chain(unmeasured).collect()
         },
-        time_unit: time.label(),
-        cpu_unit: cpu.label(),
+        columns,
         is_mix,
-        has_documents,
-        has_response: results.iter().any(|r| r.response_p50_us.is_some()),
         rows,
         verdicts: verdicts(analysis, name),
     }
 }
 
-fn result_row(arm: &ArmSummary, result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
-    RowView {
-        is_missing: false,
-        operation: clean(&result.operation),
-        throughput: format::optional(result.throughput),
-        quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
-            .map(|q| time.figure(q)),
-        response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
-        documents: format::optional(result.documents_per_op),
-        cpu: cpu.figure(result.cpu_us_per_op),
-        rss: format::mebibytes(result.rss_peak_bytes),
-        errors: format::count(result.errors),
-        operations: format::count(result.operations),
-        ..missing_row(arm)
-    }
-}
-
-fn missing_row(arm: &ArmSummary) -> RowView {
-    let missing = || MISSING.to_owned();
+fn row(
+    analysis: &Analysis,
+    (phase, arm): (&str, &ArmSummary),
+    columns: &[ResultColumn],
+    result: Option<&ResultRow>,
+    is_first: bool,
+) -> RowView {
+    let compared = throughput_comparison(analysis, phase, &arm.id);
+    let change = match compared {
+        _ if result.is_none() => MISSING.to_owned(),
+        Some(comparison) => change(comparison),
+        None if is_baseline(analysis, arm) => "baseline".to_owned(),
+        None => MISSING.to_owned(),
+    };
+    let cell = |column: &ResultColumn| match (column.content, result) {
+        _ if column.is_of_phase() && !is_first => String::new(),
+        (ColumnContent::Change, _) => change.clone(),
+        (_, Some(result)) => column.text(result),
+        (_, None) => MISSING.to_owned(),
+    };
     RowView {
         arm: arm_label(arm),
         hue: hue(&arm.id),
         is_aa: arm.is_aa,
-        is_first: true,
-        is_missing: true,
-        operation: missing(),
-        throughput: missing(),
-        change: missing(),
-        verdict: None,
-        quantiles: std::array::from_fn(|_| missing()),
-        response: std::array::from_fn(|_| missing()),
-        documents: missing(),
-        cpu: missing(),
-        rss: missing(),
-        errors: missing(),
-        operations: missing(),
+        is_first,
+        is_missing: result.is_none(),
+        verdict: compared.filter(|_| result.is_some()).map(|comparison| comparison.verdict),
+        cells: columns.iter().map(cell).collect(),
     }
 }
 
@@ -258,7 +220,7 @@ fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
 
 /// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
 pub fn short_line(comparison: &ComparisonRow) -> String {
-    let subject = metric_label(comparison.metric);
+    let subject = comparison.metric.definition().label;
     let of = if comparison.operation == comparison.phase {
         String::new()
     } else {
@@ -272,25 +234,13 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
 
 /// `SLOWER, size uncertain`. CPU time, bytes and memory are MORE or LESS, not slower or faster.
 pub fn verdict_text(comparison: &ComparisonRow) -> String {
-    let amounts = [Metric::CpuPerOp, Metric::BytesPerOp, Metric::RssPeak];
     let word = match comparison.verdict {
-        Verdict::Slower if amounts.contains(&comparison.metric) => "MORE",
-        Verdict::Faster if amounts.contains(&comparison.metric) => "LESS",
+        Verdict::Slower if comparison.metric.is_amount() => "MORE",
+        Verdict::Faster if comparison.metric.is_amount() => "LESS",
         verdict => verdict.word(),
     };
     let aside = if comparison.direction_only { ", size uncertain" } else { "" };
     format!("{word}{aside}")
-}
-
-/// How people write a metric.
-pub fn metric_label(metric: Metric) -> &'static str {
-    match metric {
-        Metric::P999 => "p99.9",
-        Metric::CpuPerOp => "CPU per op",
-        Metric::BytesPerOp => "bytes per op",
-        Metric::RssPeak => "peak memory",
-        other => other.word(),
-    }
 }
 
 fn notes(phase: &PhaseSummary) -> Vec<String> {
@@ -408,7 +358,9 @@ pub fn noop_costs(analysis: &Analysis) -> Vec<(String, String)> {
 pub fn making_lines(analysis: &Analysis) -> Vec<String> {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for row in &analysis.results {
-        let Some(ns) = row.document_ns.filter(|_| !is_aa(analysis, &row.arm)) else { continue };
+        let Some(ns) = row.get(Metric::DocumentNs).filter(|_| !is_aa(analysis, &row.arm)) else {
+            continue;
+        };
         let of = if row.phase == row.operation {
             row.phase.clone()
         } else {

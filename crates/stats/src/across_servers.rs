@@ -1,12 +1,10 @@
 //! Two arms on two servers: the difference of their differences (section 3.7).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::comparison::rounds_for_an_interval;
+use super::comparison::{Comparison, rounds_for_an_interval};
 use super::rank::hodges_lehmann;
 use super::ratio::percent;
 use super::threshold::Quantity;
+use super::verdict::Verdict;
 use super::wording::{self, append};
 use format::{change, decimals, fixed, level, threshold};
 
@@ -30,52 +28,13 @@ pub struct OnServer<'a> {
     pub busy: Option<&'a str>,
 }
 
-/// Whether the same two arms differ by as much on both servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum AcrossVerdict {
-    #[serde(rename = "DIFFERS")]
-    Differs,
-    #[serde(rename = "SAME")]
-    Same,
-    #[serde(rename = "INCONCLUSIVE")]
-    Inconclusive,
-    #[serde(rename = "NOT COMPARABLE")]
-    NotComparable,
-}
-
-impl AcrossVerdict {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Differs => "DIFFERS",
-            Self::Same => "SAME",
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::NotComparable => "NOT COMPARABLE",
-        }
-    }
-}
-
-/// The change from the first server to the second of B's time per operation over A's.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Across {
-    pub verdict: AcrossVerdict,
-    /// Whether only the direction of the difference is clear, and not its size.
-    pub direction_only: bool,
-    /// Percent, + where B costs more against A on the second server.
-    pub estimate_percent: Option<f64>,
-    pub low_percent: Option<f64>,
-    pub high_percent: Option<f64>,
-    /// Achieved, 0 to 1.
-    pub level: Option<f64>,
-    /// Kept, each a pair of rounds.
-    pub rounds: usize,
-    pub threshold_percent: f64,
-    pub floor_percent: f64,
-    pub bias_percent: f64,
-    pub sentence: String,
-}
-
 /// `names` are those of A and B, `on` the two servers.
-pub fn across(names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], quick: bool) -> Across {
+pub fn across(
+    names: [&str; 2],
+    quantity: Quantity,
+    on: [&OnServer<'_>; 2],
+    quick: bool,
+) -> Comparison {
     let [first, second] = on;
     // The later rounds of the longer experiment have no partner.
     let pairs = first.ratios.iter().zip(&second.ratios);
@@ -85,30 +44,18 @@ pub fn across(names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], quic
     let shorter = if second.ratios.len() < first.ratios.len() { second } else { first };
     // A bias of either may hide behind that of the other.
     let bias = (first.bias_percent / 100.0).ln_1p() + (second.bias_percent / 100.0).ln_1p();
-    let mut answer = Across {
-        verdict: AcrossVerdict::Inconclusive,
-        direction_only: false,
-        estimate_percent: None,
-        low_percent: None,
-        high_percent: None,
-        level: None,
-        rounds: differences.len(),
+    let mut answer = Comparison {
+        rounds: differences.len() as u32,
         threshold_percent: first.threshold_percent.max(second.threshold_percent),
         floor_percent: first.floor_percent.max(second.floor_percent),
         bias_percent: percent(bias),
-        sentence: String::new(),
+        ..Comparison::default()
     };
-    let found = hodges_lehmann(&differences, shorter.alpha);
-    if let Some(found) = found {
-        answer.estimate_percent = Some(percent(found.estimate));
-        if found.rank > 0 {
-            answer.low_percent = Some(percent(found.low - bias));
-            answer.high_percent = Some(percent(found.high + bias));
-            answer.level = Some(found.level);
-        }
+    if let Some(found) = hodges_lehmann(&differences, shorter.alpha) {
+        answer.fill(&found, bias);
     }
-    answer.judge(names, quantity, on, shorter.alpha);
-    if answer.verdict == AcrossVerdict::NotComparable {
+    answer.judge_across(names, quantity, on, shorter.alpha);
+    if answer.verdict == Verdict::NotComparable {
         return answer; // the reasons have both remarks
     }
     if let Some(busy) = first.busy.or(second.busy) {
@@ -120,15 +67,21 @@ pub fn across(names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], quic
     answer
 }
 
-impl Across {
-    fn judge(&mut self, names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], alpha: f64) {
+impl Comparison {
+    fn judge_across(
+        &mut self,
+        names: [&str; 2],
+        quantity: Quantity,
+        on: [&OnServer<'_>; 2],
+        alpha: f64,
+    ) {
         let unjudged = on.into_iter().filter_map(|it| {
             let words = it.unjudged?.split_once(": ").map_or("", |(_, reason)| reason);
             Some(format!("on {}: {words}", it.server))
         });
         let reasons: Vec<String> = unjudged.collect();
         if !reasons.is_empty() {
-            self.verdict = AcrossVerdict::NotComparable;
+            self.verdict = Verdict::NotComparable;
             self.sentence = wording::not_comparable_sentence(&reasons);
             return;
         }
@@ -136,7 +89,7 @@ impl Across {
         let (Some(estimate), Some(low), Some(high), Some(achieved)) = interval else {
             let needed = rounds_for_an_interval(alpha);
             let made = on.map(|it| it.ratios.len()).into_iter().min().unwrap_or(0);
-            self.sentence = wording::too_few_sentence((self.rounds, made), needed, alpha);
+            self.sentence = wording::too_few_sentence((self.rounds as usize, made), needed, alpha);
             return;
         };
         let claim =
@@ -148,7 +101,7 @@ impl Across {
             }
             _ => None,
         };
-        let is_told = self.verdict == AcrossVerdict::Differs;
+        let is_told = self.verdict == Verdict::Differs;
         let lead = is_told.then(|| lead(names, on, estimate > 0.0)).flatten();
         let clauses: Vec<String> = [Some(claim), both, lead].into_iter().flatten().collect();
         self.sentence = clauses.join("; ") + ".";
@@ -177,7 +130,7 @@ impl Across {
         };
         let surroundings = format!("{aside}, {} pairs of rounds", self.rounds);
         let level = level(achieved);
-        self.verdict = AcrossVerdict::Differs;
+        self.verdict = Verdict::Differs;
         if low > delta || high < -delta {
             format!(
                 "DIFFERS: {ratio} is {size} % {higher} on {second} than on {first} ({level} CI \
@@ -185,7 +138,7 @@ impl Across {
                 threshold(delta)
             )
         } else if -floor <= low && high <= floor {
-            self.verdict = AcrossVerdict::Same;
+            self.verdict = Verdict::Same;
             format!(
                 "SAME within ±{} %: {ratio}, {second} against {first}: {} % ({level} CI {} to {} \
                  %{surroundings})",
@@ -202,7 +155,7 @@ impl Across {
                 threshold(delta)
             )
         } else {
-            self.verdict = AcrossVerdict::Inconclusive;
+            self.verdict = Verdict::Inconclusive;
             format!(
                 "INCONCLUSIVE: {ratio}, {second} against {first}: {}{surroundings}",
                 wording::between(low, high)
@@ -270,7 +223,7 @@ mod tests {
         side
     }
 
-    fn judged(first: &OnServer<'_>, second: &OnServer<'_>) -> Across {
+    fn judged(first: &OnServer<'_>, second: &OnServer<'_>) -> Comparison {
         across(["node", "go"], Quantity::Throughput, [first, second], false)
     }
 
@@ -278,7 +231,7 @@ mod tests {
     fn a_lead_that_shrinks_is_told_with_its_size_and_both_leads() {
         let (first, second) = (on("4.4", -12.0, 0.01), turned(on("6.0", -4.0, 0.01)));
         let found = judged(&first, &second);
-        assert_eq!(found.verdict, AcrossVerdict::Differs, "{}", found.sentence);
+        assert_eq!(found.verdict, Verdict::Differs, "{}", found.sentence);
         let [estimate, low, high] =
             [found.estimate_percent, found.low_percent, found.high_percent].map(Option::unwrap);
         // 0.96 / 0.88
@@ -309,7 +262,7 @@ mod tests {
     #[test]
     fn the_same_lead_on_both_is_the_same() {
         let found = judged(&on("4.4", -30.0, 0.004), &turned(on("6.0", -30.0, 0.004)));
-        assert_eq!(found.verdict, AcrossVerdict::Same, "{}", found.sentence);
+        assert_eq!(found.verdict, Verdict::Same, "{}", found.sentence);
         assert!(!found.sentence.contains("lead"), "{}", found.sentence);
     }
 
@@ -318,7 +271,7 @@ mod tests {
         let (first, second) = (on("4.4", -12.0, 0.08), turned(on("6.0", -8.0, 0.08)));
         assert!(first.found[2].unwrap() < 0.0 && second.found[2].unwrap() < 0.0);
         let found = judged(&first, &second);
-        assert_eq!(found.verdict, AcrossVerdict::Inconclusive, "{}", found.sentence);
+        assert_eq!(found.verdict, Verdict::Inconclusive, "{}", found.sentence);
         assert!(!found.sentence.contains("lead"), "{}", found.sentence);
     }
 
@@ -327,7 +280,7 @@ mod tests {
         let mut second = on("6.0", -4.0, 0.01);
         second.unjudged = Some("NOT COMPARABLE: 3 of 10 rounds were lost, more than 20 %.");
         let found = judged(&on("4.4", -12.0, 0.01), &second);
-        assert_eq!(found.verdict, AcrossVerdict::NotComparable);
+        assert_eq!(found.verdict, Verdict::NotComparable);
         let wanted = "NOT COMPARABLE: on 6.0: 3 of 10 rounds were lost, more than 20 %.";
         assert_eq!(found.sentence, wanted);
     }
@@ -340,7 +293,7 @@ mod tests {
         let widened = judged(&first, &second);
         let lows = [&plain, &widened].map(|it| (it.low_percent.unwrap() / 100.0).ln_1p());
         assert!((lows[0] - lows[1] - 1.02_f64.ln() - 1.03_f64.ln()).abs() < 1e-12);
-        assert_eq!(widened.verdict, AcrossVerdict::Inconclusive, "{}", widened.sentence);
+        assert_eq!(widened.verdict, Verdict::Inconclusive, "{}", widened.sentence);
         assert!(widened.sentence.contains("of which 5.06 % either side for bias"));
     }
 

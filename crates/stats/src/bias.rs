@@ -4,10 +4,12 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gates::Gate;
 use super::noise::below;
+use super::order::Order;
 use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
 use super::ratio::percent;
 use super::threshold::Interleave;
@@ -73,6 +75,22 @@ fn with_interval(found: &HodgesLehmann) -> String {
     format!("{estimate} % ({level} CI {low} to {high} %)")
 }
 
+/// Movement from the first to the second half of a phase (gate G5). With turns it is that of the
+/// arm against the baseline. With whole runs it is that of the arm that moved more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftRow {
+    /// Change of time per operation, percent, + became slower.
+    pub estimate_percent: f64,
+    /// Lower end of the interval.
+    pub low_percent: f64,
+    /// Upper end of the interval.
+    pub high_percent: f64,
+    /// Achieved confidence level, 0..1.
+    pub level: f64,
+    /// In words.
+    pub sentence: String,
+}
+
 /// How far an arm's time per operation moved from the first to the second half of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HalfDrift {
@@ -83,6 +101,14 @@ pub struct HalfDrift {
 }
 
 impl HalfDrift {
+    pub fn row(&self, order: Order) -> DriftRow {
+        let [estimate_percent, low_percent, high_percent] =
+            [self.found.estimate, self.found.low, self.found.high].map(percent);
+        let mut sentence = self.sentence();
+        order.remark(&mut sentence);
+        DriftRow { estimate_percent, low_percent, high_percent, level: self.found.level, sentence }
+    }
+
     /// `B against A: +4.1 % (95.2 % CI 1.2 to 7.1 %) from first to second half`.
     pub fn sentence(&self) -> String {
         format!("{}: {} from first to second half", self.who, with_interval(&self.found))

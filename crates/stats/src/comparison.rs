@@ -1,10 +1,12 @@
 //! A against B: paired rounds in, a verdict with its sentence out (sections 3.2 to 3.5).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bias::{BROKEN_PERCENT, Bias};
+use super::bias::{BROKEN_PERCENT, Bias, DriftRow};
 use super::descriptive::{Outliers, first_run_slow, median};
 use super::gates::Gate;
+use super::order::Order;
 use super::rank::{HodgesLehmann, hodges_lehmann, interval_rank, signed_rank_p};
 use super::ratio::{log_ratios, percent};
 use super::threshold::{Direction, Quantity, Threshold, ThresholdOrigin, ThresholdParts};
@@ -59,61 +61,67 @@ impl Rules<'_> {
     }
 }
 
-/// Parts of a verdict's interval and limits that are neither scatter nor delta.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Margins {
-    /// The table's floor: SAME needs the interval within it, whatever delta is.
-    pub floor_percent: f64,
-    /// Each end of the interval was moved outwards by it; 0 without a bias.
-    pub bias_percent: f64,
-    /// The gate that measured the bias.
-    pub bias_gate: Option<Gate>,
-    /// The cause of a busy machine, where disturbed rounds are compared.
-    pub busy: Option<String>,
-}
-
-impl Margins {
-    fn of(rules: &Rules<'_>, threshold: Threshold) -> Self {
-        Self {
-            floor_percent: threshold.floor_percent,
-            bias_percent: rules.bias.map_or(0.0, Bias::percent),
-            bias_gate: rules.bias.map(|bias| bias.gate),
-            busy: rules.busy.map(str::to_owned),
-        }
-    }
-}
-
-/// One metric of one comparison. Percentages: time (cost) per op, + is slower.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One metric of one comparison: of two arms, of two versions, or of servers. Percentages are of
+/// time (cost) per operation, + is slower.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Such as `find_one/throughput`.
+    #[serde(skip)]
     pub metric: String,
     pub verdict: Verdict,
-    /// SLOWER or FASTER of uncertain size: the threshold lies inside the interval.
+    /// Direction is clear, size is not: the threshold lies inside the interval.
     pub direction_only: bool,
-    pub quick: bool,
-    /// Hodges-Lehmann estimate; None without usable rounds.
+    /// Change of time per operation, percent, + is slower. None without usable rounds.
     pub estimate_percent: Option<f64>,
-    /// Lower bound, bias included; None when unbounded (too few rounds).
+    /// Lower end of the interval, bias included. None when unbounded (too few rounds).
     pub low_percent: Option<f64>,
-    /// Upper bound, bias included; None when unbounded (too few rounds).
+    /// Upper end of the interval, bias included. None when unbounded (too few rounds).
     pub high_percent: Option<f64>,
-    /// Level achieved by the interval, 0 to 1; None when unbounded.
+    /// Achieved confidence level, 0..1. None when unbounded.
     pub level: Option<f64>,
-    pub rounds: usize,
-    pub rounds_lost: usize,
+    /// Rounds used, each a pair.
+    pub rounds: u32,
+    #[serde(skip)]
+    pub rounds_lost: u32,
+    /// Practical threshold of SLOWER and FASTER, percent; doubled on a busy machine.
     pub threshold_percent: f64,
+    #[serde(skip)]
     pub threshold_origin: ThresholdOrigin,
-    pub margins: Margins,
-    /// Exact p-value, for the table of details only.
+    /// SAME: the interval lies within so much, percent.
+    #[serde(default)]
+    pub floor_percent: f64,
+    /// Possible bias, percent: each end of the interval was moved outwards by it.
+    #[serde(default)]
+    pub bias_percent: f64,
+    /// The gate that measured it: G5, G6, G7 or G9.
+    #[serde(default)]
+    pub bias_gate: Option<Gate>,
+    /// The cause of a busy machine, where disturbed rounds had to be compared.
+    #[serde(default)]
+    pub busy: Option<String>,
+    /// The order of the arms; one that is not shuffled is part of the sentence.
+    #[serde(default)]
+    pub order: Order,
+    /// Throughput only: how time per operation moved within the phase.
+    #[serde(default)]
+    pub drift: Option<DriftRow>,
+    /// Exact signed-rank p, for the detail table.
+    #[serde(default)]
     pub p_value: Option<f64>,
+    /// Survives Benjamini-Hochberg at q = 0.05 over the report.
+    #[serde(default)]
+    pub bh_rejected: Option<bool>,
     /// Further rounds that would probably settle an INCONCLUSIVE one. None: not asked, or more than
     /// [`MAX_ROUNDS`] in all.
+    #[serde(skip)]
     pub rounds_needed: Option<u32>,
+    /// The verdict in words.
     pub sentence: String,
     /// Reasons of NOT COMPARABLE; empty otherwise.
+    #[serde(skip)]
     pub reasons: Vec<String>,
     /// For the reader; they decide nothing.
+    #[serde(skip)]
     pub warnings: Vec<String>,
 }
 
@@ -144,9 +152,21 @@ pub fn compare(
     if rules.busy.is_some() {
         threshold.percent *= 2.0;
     }
-    let mut comparison = empty(metric, threshold, rules, &ratios);
+    let rounds = ratios.iter().flatten().count();
+    let mut comparison = Comparison {
+        metric: metric.to_owned(),
+        rounds: rounds as u32,
+        rounds_lost: (ratios.len() - rounds) as u32,
+        threshold_percent: threshold.percent,
+        threshold_origin: threshold.origin,
+        floor_percent: threshold.floor_percent,
+        bias_percent: rules.bias.map_or(0.0, Bias::percent),
+        bias_gate: rules.bias.map(|bias| bias.gate),
+        busy: rules.busy.map(str::to_owned),
+        ..Comparison::default()
+    };
     comparison.reasons.extend_from_slice(failed_gates);
-    if comparison.rounds_lost as f64 > LOST_ROUNDS_LIMIT * ratios.len() as f64 {
+    if f64::from(comparison.rounds_lost) > LOST_ROUNDS_LIMIT * ratios.len() as f64 {
         let (lost, all) = (comparison.rounds_lost, ratios.len());
         comparison.reasons.push(format!("{lost} of {all} rounds were lost, more than 20 %"));
     }
@@ -157,7 +177,8 @@ pub fn compare(
     // NOT COMPARABLE still carries its numbers: a failed measurement is data.
     let interval = hodges_lehmann(&kept, rules.alpha);
     if let Some(interval) = &interval {
-        comparison.fill(interval, rules.bias.map_or(0.0, |bias| bias.size), &kept);
+        comparison.fill(interval, rules.bias.map_or(0.0, |bias| bias.size));
+        comparison.p_value = Some(signed_rank_p(&kept));
     }
     let named = rules.conditions.map(|it| format!("{} ({it})", arms.name_b));
     let name_b = named.as_deref().unwrap_or(arms.name_b);
@@ -180,35 +201,6 @@ fn limit_of_bias(threshold: Threshold) -> f64 {
     threshold.floor_percent.max(BROKEN_PERCENT)
 }
 
-fn empty(
-    metric: &str,
-    threshold: Threshold,
-    rules: &Rules<'_>,
-    ratios: &[Option<f64>],
-) -> Comparison {
-    let rounds = ratios.iter().flatten().count();
-    Comparison {
-        metric: metric.to_owned(),
-        verdict: Verdict::Inconclusive,
-        direction_only: false,
-        quick: rules.threshold.quick,
-        estimate_percent: None,
-        low_percent: None,
-        high_percent: None,
-        level: None,
-        rounds,
-        rounds_lost: ratios.len() - rounds,
-        threshold_percent: threshold.percent,
-        threshold_origin: threshold.origin,
-        margins: Margins::of(rules, threshold),
-        p_value: None,
-        rounds_needed: None,
-        sentence: String::new(),
-        reasons: Vec::new(),
-        warnings: Vec::new(),
-    }
-}
-
 impl Witness {
     /// Returns the interval as text, if it does not lie within the floor.
     fn doubts(&self, floor_percent: f64, alpha: f64) -> Option<String> {
@@ -221,9 +213,8 @@ impl Witness {
 
 impl Comparison {
     /// `bias` in log units.
-    fn fill(&mut self, interval: &HodgesLehmann, bias: f64, differences: &[f64]) {
+    pub(super) fn fill(&mut self, interval: &HodgesLehmann, bias: f64) {
         self.estimate_percent = Some(percent(interval.estimate));
-        self.p_value = Some(signed_rank_p(differences));
         if interval.rank > 0 {
             self.low_percent = Some(percent(interval.low - bias));
             self.high_percent = Some(percent(interval.high + bias));
@@ -240,13 +231,13 @@ impl Comparison {
         }
         let Some(finding) = self.finding(quantity, arms) else {
             let needed = rounds_for_an_interval(rules.alpha);
-            self.rounds_needed = needed.checked_sub(self.rounds).map(|more| more as u32);
-            let made = self.rounds + self.rounds_lost;
-            self.sentence = wording::too_few_sentence((self.rounds, made), needed, rules.alpha);
+            self.rounds_needed = (needed as u32).checked_sub(self.rounds);
+            let [rounds, lost] = [self.rounds, self.rounds_lost].map(|it| it as usize);
+            self.sentence = wording::too_few_sentence((rounds, rounds + lost), needed, rules.alpha);
             return;
         };
         let (low, high) = (finding.low_percent, finding.high_percent);
-        let (delta, floor) = (finding.threshold_percent, self.margins.floor_percent);
+        let (delta, floor) = (finding.threshold_percent, self.floor_percent);
         let mut aside = self.aside();
         let narrow = -floor <= low && high <= floor;
         let doubt = rules.witnesses.iter().find_map(|it| it.doubts(floor, rules.alpha));
@@ -262,8 +253,8 @@ impl Comparison {
             self.sentence = finding.direction_sentence(self.verdict, &aside);
         } else {
             aside.extend(doubt.filter(|_| narrow));
-            let wanted = rounds_wanted(&finding, &self.margins);
-            self.rounds_needed = more_rounds(wanted, finding.rounds as f64);
+            let wanted = self.rounds_wanted(&finding);
+            self.rounds_needed = more_rounds(wanted, f64::from(self.rounds));
             if wanted > f64::from(MAX_ROUNDS) {
                 self.warnings.push(format!(
                     "{}: with this scatter even {MAX_ROUNDS} rounds would probably not decide",
@@ -276,10 +267,25 @@ impl Comparison {
 
     /// The part of the interval that is no scatter.
     fn aside(&self) -> String {
-        let bias = self.margins.bias_percent;
-        self.margins.bias_gate.map_or(String::new(), |gate| {
+        let bias = self.bias_percent;
+        self.bias_gate.map_or(String::new(), |gate| {
             format!(", of which {} % either side for {}", format::threshold(bias), Bias::word(gate))
         })
+    }
+
+    /// K (half-width / distance of the estimate from the nearest limit)^2 (section 2.6). Rounds
+    /// narrow the scatter and not the bias, so the bias is taken off both. Infinite between floor
+    /// and delta, or where the bias leaves no distance.
+    fn rounds_wanted(&self, finding: &Finding<'_>) -> f64 {
+        let half_width = (finding.high_percent - finding.low_percent) / 2.0 - self.bias_percent;
+        let size = finding.estimate_percent.abs();
+        let distance = (self.floor_percent - size).max(size - finding.threshold_percent);
+        let spare = distance - self.bias_percent;
+        if spare > 0.0 {
+            f64::from(self.rounds) * (half_width / spare).powi(2)
+        } else {
+            f64::INFINITY
+        }
     }
 
     fn finding<'a>(&self, quantity: Quantity, arms: &Arms<'a>) -> Option<Finding<'a>> {
@@ -291,7 +297,7 @@ impl Comparison {
             low_percent: self.low_percent?,
             high_percent: self.high_percent?,
             level: self.level?,
-            rounds: self.rounds,
+            rounds: self.rounds as usize,
             threshold_percent: self.threshold_percent,
         })
     }
@@ -300,17 +306,6 @@ impl Comparison {
 /// The fewest rounds for an interval with this error: 6 for 5 %, 8 for 1 %.
 pub fn rounds_for_an_interval(alpha: f64) -> usize {
     (1..=60).find(|&rounds| interval_rank(rounds, alpha).0 > 0).unwrap_or(60)
-}
-
-/// K (half-width / distance of the estimate from the nearest limit)^2 (section 2.6). Rounds narrow
-/// the scatter and not the bias, so the bias is taken off both. Infinite between floor and delta,
-/// or where the bias leaves no distance.
-fn rounds_wanted(finding: &Finding<'_>, margins: &Margins) -> f64 {
-    let half_width = (finding.high_percent - finding.low_percent) / 2.0 - margins.bias_percent;
-    let size = finding.estimate_percent.abs();
-    let distance = (margins.floor_percent - size).max(size - finding.threshold_percent);
-    let room = distance - margins.bias_percent;
-    if room > 0.0 { finding.rounds as f64 * (half_width / room).powi(2) } else { f64::INFINITY }
 }
 
 /// Rounds to make, at least 1, at most [`MAX_ROUNDS`] in all; None when those are made.

@@ -202,12 +202,11 @@ impl Curve {
     }
 }
 
-/// `12.3 ms (11.9 to 12.7)`.
+/// `12.3 (11.9 to 12.7) ms`.
 fn over_the_run(growth_us: Interval) -> String {
     let Interval { estimate, low, high } = growth_us.times(1e-3);
     let places = format::decimals(low, high);
-    let [estimate, low, high] = [estimate, low, high].map(|ms| format::fixed(ms, places));
-    format!("{estimate} ms ({low} to {high})")
+    format::with_interval(estimate, Some((low, high)), |ms| format::fixed(ms, places)) + " ms"
 }
 
 /// Milliseconds; the unit is the caller's, once for a sentence.

@@ -112,10 +112,11 @@ impl Quantity {
 }
 
 /// The part that decided a threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdOrigin {
     /// The table of floors.
+    #[default]
     Floor,
     /// The 5 % of `--quick`.
     Quick,

@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// B costs more time per operation than A.
     #[serde(rename = "SLOWER")]
@@ -14,8 +14,12 @@ pub enum Verdict {
     #[serde(rename = "SAME")]
     Same,
     /// The interval is too wide to say.
+    #[default]
     #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
+    /// Between servers: the difference of two arms is another.
+    #[serde(rename = "DIFFERS")]
+    Differs,
     /// A gate failed: the numbers must not be compared.
     #[serde(rename = "NOT COMPARABLE")]
     NotComparable,
@@ -28,6 +32,7 @@ impl Verdict {
             Self::Faster => "FASTER",
             Self::Same => "SAME",
             Self::Inconclusive => "INCONCLUSIVE",
+            Self::Differs => "DIFFERS",
             Self::NotComparable => "NOT COMPARABLE",
         }
     }
@@ -37,7 +42,7 @@ impl Verdict {
     pub fn names_arms(self, direction_only: bool) -> bool {
         match self {
             Self::Slower | Self::Faster => !direction_only,
-            Self::Same => true,
+            Self::Same | Self::Differs => true,
             Self::Inconclusive | Self::NotComparable => false,
         }
     }

@@ -15,7 +15,7 @@ mod table;
 pub mod write_cost;
 
 pub use definition::Asked;
-pub use render::{GNUPLOT, render};
+pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study, planned};
 
 pub static STUDIES: [&dyn Study; 6] = [

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::across_servers_same_arm::{ItselfRow, Side, itself};
+use crate::analysis::across_servers_same_arm::{Side, itself};
 use crate::analysis::adapter_costs::NOT_JUDGED;
 use crate::analysis::compare;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
@@ -13,7 +13,8 @@ use base::error::Result;
 use record::folder::Folder;
 use record::records::Run;
 use record::servers::{Made, Servers};
-use stats::across_servers::{AcrossVerdict, OnServer, across};
+use stats::across_servers::{OnServer, across};
+use stats::comparison::Comparison;
 use stats::judge::Measure;
 use stats::ratio::log_ratios;
 use stats::verdict::Verdict;
@@ -28,9 +29,9 @@ pub struct ServersAnalysis {
     /// In the order asked for.
     pub servers: Vec<ServerAnalysis>,
     /// One row per compared arm, phase, metric, and server after the first.
-    pub differences: Vec<DifferenceRow>,
+    pub differences: Vec<ComparisonRow>,
     /// The same of each arm against itself on the first server.
-    pub itself: Vec<ItselfRow>,
+    pub itself: Vec<ComparisonRow>,
 }
 
 /// The experiment of one server.
@@ -39,41 +40,6 @@ pub struct ServerAnalysis {
     /// As `--server` took it.
     pub server: String,
     pub analysis: Analysis,
-}
-
-/// Time per operation of an arm over that of the baseline, from one server to another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DifferenceRow {
-    /// Server that the other one is held against.
-    pub from: String,
-    pub to: String,
-    /// Baseline arm id.
-    pub baseline: String,
-    /// Compared arm id.
-    pub arm: String,
-    /// Whether this is the A/A comparison.
-    pub is_aa: bool,
-    pub phase: String,
-    pub operation: String,
-    pub metric: Metric,
-    pub verdict: AcrossVerdict,
-    /// That it differs is clear, by how much is not.
-    pub direction_only: bool,
-    /// Percent, + where the arm costs more against the baseline on the later server.
-    pub estimate_percent: Option<f64>,
-    pub low_percent: Option<f64>,
-    pub high_percent: Option<f64>,
-    /// Achieved confidence level, 0..1.
-    pub level: Option<f64>,
-    /// Pairs of rounds used.
-    pub rounds: u32,
-    pub threshold_percent: f64,
-    /// SAME: the interval lies within so much, percent.
-    pub floor_percent: f64,
-    /// Possible bias of both servers' comparisons, either side of the interval.
-    pub bias_percent: f64,
-    /// The verdict in words.
-    pub sentence: String,
 }
 
 /// Analyses each experiment, and holds the others against the first.
@@ -104,17 +70,8 @@ pub fn pairs_short(folder: &Folder, rounds: u32) -> Result<usize> {
         runs.retain(|run| run.round <= rounds);
     }
     let (differences, itself) = between(&all);
-    let differences = differences.iter().filter(|row| {
-        row.metric == Metric::Throughput
-            && row.verdict == AcrossVerdict::Inconclusive
-            && row.level.is_none()
-    });
-    let itself = itself.iter().filter(|row| {
-        row.metric == Metric::Throughput
-            && row.verdict == Verdict::Inconclusive
-            && row.level.is_none()
-    });
-    Ok(differences.count() + itself.count())
+    let rows = differences.iter().chain(&itself);
+    Ok(rows.filter(|row| row.metric == Metric::Throughput && row.is_short()).count())
 }
 
 /// The experiment of one server, its analysis and its runs.
@@ -129,7 +86,7 @@ fn judged(made: &[Made]) -> Result<Vec<OfServer<'_>>> {
 }
 
 /// The others against the first: differences of arms, and each arm against itself.
-fn between(all: &[OfServer<'_>]) -> (Vec<DifferenceRow>, Vec<ItselfRow>) {
+fn between(all: &[OfServer<'_>]) -> (Vec<ComparisonRow>, Vec<ComparisonRow>) {
     let (mut differences, mut against_itself) = (Vec::new(), Vec::new());
     let mut sides = all.iter().map(Side::new);
     if let Some(first) = sides.next() {
@@ -142,13 +99,9 @@ fn between(all: &[OfServer<'_>]) -> (Vec<DifferenceRow>, Vec<ItselfRow>) {
 }
 
 impl Side<'_> {
-    fn against(&self, other: &Side<'_>) -> Vec<DifferenceRow> {
+    fn against(&self, other: &Side<'_>) -> Vec<ComparisonRow> {
         let row = |one: &ComparisonRow| {
-            let is_same = |it: &&ComparisonRow| {
-                (&it.baseline, &it.arm, &it.phase) == (&one.baseline, &one.arm, &one.phase)
-                    && (&it.operation, it.metric) == (&one.operation, one.metric)
-            };
-            let two = other.comparisons.iter().find(is_same)?;
+            let two = other.comparisons.iter().find(|row| row.is_about(one))?;
             self.difference(one, other, two)
         };
         self.comparisons.iter().filter_map(row).collect()
@@ -159,33 +112,18 @@ impl Side<'_> {
         one: &ComparisonRow,
         other: &Side<'_>,
         two: &ComparisonRow,
-    ) -> Option<DifferenceRow> {
+    ) -> Option<ComparisonRow> {
         let (quantity, of_one) = self.on_server(one)?;
         let (_, of_two) = other.on_server(two)?;
         let settings = &self.experiment.settings;
         let names = [one.baseline.as_str(), one.arm.as_str()];
         let mut found = across(names, quantity, [&of_one, &of_two], settings.looks.quick);
         settings.order.remark(&mut found.sentence);
-        Some(DifferenceRow {
-            from: self.server.to_owned(),
-            to: other.server.to_owned(),
-            baseline: one.baseline.clone(),
-            arm: one.arm.clone(),
-            is_aa: one.is_aa,
-            phase: one.phase.clone(),
-            operation: one.operation.clone(),
-            metric: one.metric,
-            verdict: found.verdict,
-            direction_only: found.direction_only,
-            estimate_percent: found.estimate_percent,
-            low_percent: found.low_percent,
-            high_percent: found.high_percent,
-            level: found.level,
-            rounds: found.rounds as u32,
-            threshold_percent: found.threshold_percent,
-            floor_percent: found.floor_percent,
-            bias_percent: found.bias_percent,
-            sentence: found.sentence,
+        Some(ComparisonRow {
+            from: Some(self.server.to_owned()),
+            to: Some(other.server.to_owned()),
+            found: Comparison { order: settings.order, ..found },
+            ..one.clone()
         })
     }
 

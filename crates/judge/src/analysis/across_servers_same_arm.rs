@@ -3,9 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::analysis::compare::measures;
 use crate::analysis::conditions::{SERVER_VERSION, differences};
 use crate::analysis::rounds::Rounds;
@@ -15,37 +12,8 @@ use record::servers::Made;
 use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::judge::Measure;
 use stats::threshold::{Interleave, ThresholdParts};
-use stats::verdict::Verdict;
 use stats::wording::append;
 use workload::plan::Phase;
-
-/// Time (cost) per operation of an arm on one server, against the same arm on the first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ItselfRow {
-    /// Server that the other one is held against.
-    pub from: String,
-    pub to: String,
-    pub arm: String,
-    pub phase: String,
-    pub operation: String,
-    pub metric: Metric,
-    pub verdict: Verdict,
-    /// That it is slower or faster is clear, by how much is not.
-    pub direction_only: bool,
-    /// Percent, + where the arm is slower on the later server.
-    pub estimate_percent: Option<f64>,
-    pub low_percent: Option<f64>,
-    pub high_percent: Option<f64>,
-    /// Achieved confidence level, 0..1.
-    pub level: Option<f64>,
-    /// Pairs of rounds used.
-    pub rounds: u32,
-    pub threshold_percent: f64,
-    /// SAME: the interval lies within so much, percent.
-    pub floor_percent: f64,
-    /// The verdict in words.
-    pub sentence: String,
-}
 
 /// The experiment of one server, to be held against another.
 pub struct Side<'a> {
@@ -67,7 +35,7 @@ impl<'a> Side<'a> {
 }
 
 /// Every arm that both servers have, in every phase and metric; twins are left out.
-pub fn itself(sides: [&Side<'_>; 2]) -> Vec<ItselfRow> {
+pub fn itself(sides: [&Side<'_>; 2]) -> Vec<ComparisonRow> {
     let phases = sides[0].experiment.plan.phases.iter();
     phases.flat_map(|phase| Pair { sides, phase }.rows()).collect()
 }
@@ -78,7 +46,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn rows(&self) -> Vec<ItselfRow> {
+    fn rows(&self) -> Vec<ComparisonRow> {
         let [first, second] = self.sides.map(|it| measures(it.experiment, &it.rounds, self.phase));
         let arms = &self.sides[0].experiment.arms;
         let mut rows = Vec::new();
@@ -140,24 +108,22 @@ impl Pair<'_> {
         found
     }
 
-    fn row(&self, arm: &Arm, figure: (&String, Metric), found: Comparison) -> ItselfRow {
-        ItselfRow {
-            from: self.sides[0].server.to_owned(),
-            to: self.sides[1].server.to_owned(),
+    fn row(
+        &self,
+        arm: &Arm,
+        (operation, metric): (&String, Metric),
+        found: Comparison,
+    ) -> ComparisonRow {
+        ComparisonRow {
+            from: Some(self.sides[0].server.to_owned()),
+            to: Some(self.sides[1].server.to_owned()),
+            baseline: String::new(),
             arm: arm.id.clone(),
+            is_aa: false,
             phase: self.phase.name.clone(),
-            operation: figure.0.clone(),
-            metric: figure.1,
-            verdict: found.verdict,
-            direction_only: found.direction_only,
-            estimate_percent: found.estimate_percent,
-            low_percent: found.low_percent,
-            high_percent: found.high_percent,
-            level: found.level,
-            rounds: found.rounds as u32,
-            threshold_percent: found.threshold_percent,
-            floor_percent: found.margins.floor_percent,
-            sentence: found.sentence,
+            operation: operation.clone(),
+            metric,
+            found,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Metric;
 use format::time;
-use record::records::{PhaseRun, Quantiles};
+use record::records::PhaseRun;
 use stats::comparison::Comparison;
 use stats::descriptive::median;
 use stats::verdict::Verdict;
@@ -40,7 +40,7 @@ impl Timed<'_> {
         if found.verdict == Verdict::NotComparable {
             return false;
         }
-        let late = |run: &PhaseRun| quantile(&run.open_loop.as_ref()?.own_lag?, metric);
+        let late = |run: &PhaseRun| metric.quantile(&run.open_loop.as_ref()?.own_lag?);
         let us = |run: &PhaseRun| Some(value(run)? / 1e3);
         let (Some(late), Some(values)) = (self.each(late), self.each(us)) else { return false };
         let (timers, arms) = ((late[1] - late[0]).abs(), (values[1] - values[0]).abs());
@@ -79,15 +79,5 @@ impl Timed<'_> {
                 time(making[0]),
             )
         })
-    }
-}
-
-fn quantile(of: &Quantiles, metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::P50 => of.p50_us,
-        Metric::P90 => of.p90_us,
-        Metric::P99 => of.p99_us,
-        Metric::P999 => of.p999_us,
-        Metric::Throughput | Metric::CpuPerOp | Metric::BytesPerOp | Metric::RssPeak => None,
     }
 }

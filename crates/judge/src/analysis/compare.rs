@@ -6,16 +6,14 @@ use crate::analysis::adapter_costs::Timed;
 use crate::analysis::conditions::Conditions;
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::since::{self, Series};
-use crate::analysis::types::{ComparisonRow, DriftRow, Metric};
-use record::records::{Arm, Experiment, PhaseRun, Quantiles, ServerKind};
-use stats::bias::{self, HalfDrift};
+use crate::analysis::types::{ComparisonRow, Metric};
+use record::records::{Arm, Experiment, PhaseRun, ServerKind};
+use stats::bias;
 use stats::comparison::Comparison;
 use stats::descriptive::median;
 use stats::gates::{self, Gate};
 use stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
-use stats::order::Order;
-use stats::ratio::percent;
 use stats::threshold::{Interleave, Quantity};
 use stats::verdict::Verdict;
 use stats::wording;
@@ -32,14 +30,12 @@ pub struct Compared {
     pub warnings: Vec<String>,
 }
 
+/// A metric of a phase, or of one of its operations.
 struct Figure {
     operation: String,
     metric: Metric,
     quantity: Quantity,
-    value: Value,
 }
-
-type Value = Box<dyn Fn(&PhaseRun) -> Option<f64>>;
 
 pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     let mut compared = Compared {
@@ -61,7 +57,7 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     let mut adjusted = benjamini_hochberg(&p_values).into_iter();
     for row in &mut compared.rows {
         if in_family(row).is_some() {
-            row.bh_rejected = adjusted.next().map(|p| p <= FALSE_DISCOVERY_RATE);
+            row.found.bh_rejected = adjusted.next().map(|p| p <= FALSE_DISCOVERY_RATE);
         }
     }
     let mut seen = BTreeSet::new();
@@ -184,7 +180,7 @@ impl PhaseComparison<'_> {
 
     fn has_values(&self, figure: &Figure) -> bool {
         let mut runs = self.arms.iter().flat_map(|arm| self.runs(arm)).flatten();
-        figure.metric == Metric::Throughput || runs.all(|run| (figure.value)(run).is_some())
+        figure.metric == Metric::Throughput || runs.all(|run| self.value(figure, run).is_some())
     }
 
     fn runs(&self, arm: &Arm) -> PerRound<'_> {
@@ -195,7 +191,7 @@ impl PhaseComparison<'_> {
         Measure {
             name: format!("{}/{}", figure.operation, figure.metric.word()),
             quantity: figure.quantity,
-            values: self.leveled(&figure.value, f64::ln, f64::exp),
+            values: self.leveled(|run| self.value(figure, run), f64::ln, f64::exp),
         }
     }
 
@@ -270,7 +266,7 @@ impl PhaseComparison<'_> {
     /// Takes back a verdict that timers forbid. Says it where the order was fixed.
     fn finish(&self, judged: &mut Judged, figure: &Figure) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
-        if self.timed(arm).holds_back(found, figure.metric, &figure.value)
+        if self.timed(arm).holds_back(found, figure.metric, |run| self.value(figure, run))
             && let Some(axis) = self.conditions(arm).axis()
         {
             wording::append(&mut found.sentence, &format!("({axis})"));
@@ -279,93 +275,41 @@ impl PhaseComparison<'_> {
     }
 
     fn row(&self, arm: &Arm, figure: &Figure, judged: &Judged) -> ComparisonRow {
-        let comparison = &judged.comparison;
-        let margins = &comparison.margins;
         let order = self.experiment.settings.order;
         let of_time = judged.drift.as_ref().filter(|_| judged.measure == 0);
+        let drift = of_time.map(|drift| drift.row(order));
         ComparisonRow {
+            from: None,
+            to: None,
             baseline: self.arms[0].id.clone(),
             arm: arm.id.clone(),
             is_aa: arm.is_aa,
             phase: self.phase.name.clone(),
             operation: figure.operation.clone(),
             metric: figure.metric,
-            verdict: comparison.verdict,
-            direction_only: comparison.direction_only,
-            estimate_percent: comparison.estimate_percent,
-            low_percent: comparison.low_percent,
-            high_percent: comparison.high_percent,
-            level: comparison.level,
-            rounds: comparison.rounds as u32,
-            threshold_percent: comparison.threshold_percent,
-            floor_percent: margins.floor_percent,
-            bias_percent: margins.bias_percent,
-            bias_gate: margins.bias_gate,
-            busy: margins.busy.clone(),
-            order,
-            drift: of_time.map(|it| drift(it, order)),
-            p_value: comparison.p_value,
-            bh_rejected: None,
-            sentence: comparison.sentence.clone(),
+            found: Comparison { order, drift, ..judged.comparison.clone() },
         }
     }
 
-    /// Throughput first: it decides.
+    /// Throughput first: it decides. Metrics of the phase are before those of its operations.
     fn figures(&self) -> Vec<Figure> {
-        let whole = |metric, quantity, value: Value| Figure {
-            operation: self.phase.name.clone(),
-            metric,
-            quantity,
-            value,
+        let figures = |operation: &String, is_of_operation: bool| -> Vec<Figure> {
+            let own = Metric::compared().filter(|(it, _)| it.is_of_operation() == is_of_operation);
+            let figure =
+                |(metric, quantity)| Figure { operation: operation.clone(), metric, quantity };
+            own.map(figure).collect()
         };
-        let is_ours = self.experiment.server.kind != ServerKind::External;
-        let mut figures = vec![
-            whole(Metric::Throughput, Quantity::Throughput, Box::new(|run| Some(run.throughput))),
-            whole(
-                Metric::CpuPerOp,
-                Quantity::CpuPerOperation,
-                Box::new(|run| Some(run.cpu_us_per_op)),
-            ),
-            whole(
-                Metric::BytesPerOp,
-                Quantity::WireBytes,
-                Box::new(move |run| run.bytes_per_op(is_ours)),
-            ),
-            whole(
-                Metric::RssPeak,
-                Quantity::PeakMemory,
-                Box::new(|run| Some(run.rss_peak_bytes as f64).filter(|it| *it > 0.0)),
-            ),
-        ];
-        for operation in &self.phase.operations {
-            let latency = |metric, quantity, pick: fn(&Quantiles) -> Option<f64>| {
-                let wanted = operation.name.clone();
-                Figure {
-                    operation: wanted.clone(),
-                    metric,
-                    quantity,
-                    // Open loops are judged by response time: from the intended start.
-                    value: Box::new(move |run| {
-                        let own = run.by_operation.iter().find(|it| it.operation == wanted)?;
-                        Some(pick(own.response.as_ref().unwrap_or(&own.service))? * 1e3)
-                    }),
-                }
-            };
-            figures.push(latency(Metric::P50, Quantity::P50, |it| it.p50_us));
-            figures.push(latency(Metric::P90, Quantity::P90, |it| it.p90_us));
-            figures.push(latency(Metric::P99, Quantity::P99, |it| it.p99_us));
-            figures.push(latency(Metric::P999, Quantity::P999, |it| it.p999_us));
-        }
-        figures
+        let mut all = figures(&self.phase.name, false);
+        all.extend(self.phase.operations.iter().flat_map(|it| figures(&it.name, true)));
+        all
     }
-}
 
-fn drift(drift: &HalfDrift, order: Order) -> DriftRow {
-    let [estimate_percent, low_percent, high_percent] =
-        [drift.found.estimate, drift.found.low, drift.found.high].map(percent);
-    let mut sentence = drift.sentence();
-    order.remark(&mut sentence);
-    DriftRow { estimate_percent, low_percent, high_percent, level: drift.found.level, sentence }
+    /// The value of one run, times in ns.
+    fn value(&self, figure: &Figure, run: &PhaseRun) -> Option<f64> {
+        let is_ours = self.experiment.server.kind != ServerKind::External;
+        let scale = if figure.quantity.limited_by_timer() { 1e3 } else { 1.0 };
+        Some(figure.metric.value(run, &figure.operation, is_ours)? * scale)
+    }
 }
 
 /// Drifts are logs already.

@@ -7,11 +7,13 @@ use super::types::{ArmSummary, DeathRow, PhaseSummary, ResultRow};
 use super::{documents, quantiles};
 use base::error::Result;
 use record::folder::Folder;
+use record::metric_values::MetricValues;
+use record::metrics::{Metric, MetricSource};
 use record::records::{Death, Experiment, PhaseRun, Quantiles, Run, ServerKind};
 use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::bytes;
-use workload::plan::{Pacing, Phase};
+use workload::plan::{Operation, Pacing, Phase};
 
 pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     let summary = |arm: &record::records::Arm| {
@@ -107,75 +109,60 @@ pub fn results(
     rounds: &Rounds,
 ) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
-    let is_ours = experiment.server.kind != ServerKind::External;
     for arm in &experiment.arms {
         for (number, phase) in experiment.plan.phases.iter().enumerate() {
-            let runs = rounds.measured(&arm.id, &phase.name);
-            let measured = rounds.every(&arm.id, &phase.name);
+            let runs = rounds.every(&arm.id, &phase.name);
+            let pooled = quantiles::pooled(folder, runs.iter().map(|run| run.hlog.as_deref()))?;
             // Older records have a guess where they are not known.
-            let known = bytes::document_bytes(&experiment.plan, number).is_some();
-            let document_bytes = measured.iter().map(|run| run.document_bytes).sum::<Option<u64>>();
-            let document_bytes = document_bytes.filter(|_| known);
-            let told = |value: fn(&PhaseRun) -> Option<u64>| {
-                measured.iter().filter_map(move |run| value(run))
-            };
-            let pooled = quantiles::pooled(folder, measured.iter().map(|run| run.hlog.as_deref()))?;
-            for operation in &phase.operations {
-                let name = &operation.name;
-                let own = |run: &&&record::records::PhaseRun| {
-                    run.by_operation.iter().find(|it| &it.operation == name).cloned()
-                };
-                let by_operation: Vec<_> = measured.iter().filter_map(|run| own(&run)).collect();
-                let service = pooled.get(name).copied().unwrap_or_default();
-                let response = pooled.get(&format!("{name}-response")).copied();
-                let timer = pooled.get(&format!("{name}-timer")).copied();
-                let making: Vec<f64> = measured.iter().filter_map(|run| run.document_ns).collect();
-                let message = |pick: fn(&Quantiles) -> Option<f64>| {
-                    let read =
-                        measured.iter().filter_map(|run| pick(&run.broker.as_ref()?.latency));
-                    median(&read.collect::<Vec<_>>())
-                };
-                let throughputs: Vec<f64> = measured.iter().map(|run| run.throughput).collect();
-                let bytes = measured.iter().filter_map(|run| run.bytes_per_op(is_ours));
-                let bytes: Vec<f64> = bytes.collect();
-                let cpu: Vec<f64> = measured.iter().map(|run| run.cpu_us_per_op).collect();
-                rows.push(ResultRow {
-                    arm: arm.id.clone(),
-                    phase: phase.name.clone(),
-                    operation: name.clone(),
-                    throughput: median(&throughputs),
-                    p50_us: service.p50_us,
-                    p90_us: service.p90_us,
-                    p99_us: service.p99_us,
-                    p999_us: service.p999_us,
-                    response_p50_us: response.and_then(|it| it.p50_us),
-                    response_p99_us: response.and_then(|it| it.p99_us),
-                    timer_p50_us: timer.and_then(|it| it.p50_us),
-                    message_p50_us: message(|it| it.p50_us),
-                    message_p99_us: message(|it| it.p99_us),
-                    timer_p99_us: timer.and_then(|it| it.p99_us),
-                    document_ns: median(&making).filter(|_| operation.documents.is_some()),
-                    cpu_us_per_op: median(&cpu),
-                    bytes_per_op: median(&bytes),
-                    rss_peak_bytes: measured.iter().map(|run| run.rss_peak_bytes).max(),
-                    rss_held_bytes: told(|run| run.rss_held_bytes).max(),
-                    threads_peak: told(|run| run.threads_peak).max(),
-                    connections_peak: told(|run| run.connections_peak).max(),
-                    gc_count: told(|run| run.gc_count).reduce(|sum, more| sum + more),
-                    gc_ns: told(|run| run.gc_ns).reduce(|sum, more| sum + more),
-                    operations: by_operation.iter().map(|it| it.count).sum(),
-                    errors: by_operation.iter().map(|it| it.failed + it.wrong).sum(),
-                    documents_per_op: documents::per_op(phase, operation, &measured),
-                    document_bytes,
-                    throughput_by_round: runs
-                        .iter()
-                        .map(|run| run.map(|run| run.throughput))
-                        .collect(),
-                });
-            }
+            let is_known = bytes::document_bytes(&experiment.plan, number).is_some();
+            let measured = Measured { experiment, phase, runs, pooled, is_known };
+            let by_round = rounds.measured(&arm.id, &phase.name);
+            let by_round: Vec<_> =
+                by_round.iter().map(|run| Some(run.as_ref()?.throughput)).collect();
+            rows.extend(phase.operations.iter().map(|operation| ResultRow {
+                arm: arm.id.clone(),
+                phase: phase.name.clone(),
+                operation: operation.name.clone(),
+                values: measured.values(operation),
+                throughput_by_round: by_round.clone(),
+            }));
         }
     }
     Ok(rows)
+}
+
+/// An arm in one phase, over all rounds.
+struct Measured<'a> {
+    experiment: &'a Experiment,
+    phase: &'a Phase,
+    runs: Vec<&'a PhaseRun>,
+    /// By the tags of the interval histograms.
+    pooled: BTreeMap<String, Quantiles>,
+    /// Whether the plan says how many bytes of documents there are.
+    is_known: bool,
+}
+
+impl Measured<'_> {
+    fn values(&self, operation: &Operation) -> MetricValues {
+        let value = |metric: &Metric| (*metric, self.value(*metric, operation));
+        Metric::ALL.iter().map(value).collect()
+    }
+
+    fn value(&self, metric: Metric, operation: &Operation) -> Option<f64> {
+        let is_ours = self.experiment.server.kind != ServerKind::External;
+        match (metric, metric.definition().source) {
+            (Metric::DocumentNs, _) if operation.documents.is_none() => None,
+            (Metric::DocumentBytes, _) if !self.is_known => None,
+            (_, MetricSource::Times(of, quantile)) => {
+                quantile(self.pooled.get(&format!("{}{}", operation.name, of.tag()))?)
+            }
+            (_, MetricSource::Answers) => documents::per_op(self.phase, operation, &self.runs),
+            (_, MetricSource::Phase(over, _) | MetricSource::Operation(over, _)) => {
+                let value = |run: &&PhaseRun| metric.value(run, &operation.name, is_ours);
+                over.of(&self.runs.iter().map(value).collect::<Vec<_>>())
+            }
+        }
+    }
 }
 
 pub fn phases(

@@ -1,11 +1,14 @@
 //! The content of every report, and the JSON of `run --json` and `report --format json`.
 
+use std::ops::Deref;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use record::metric_values::MetricValues;
+pub use record::metrics::Metric;
 use record::records::{Death, Ended, GateUnclear, Machine, Seen, Server, Unavailable};
-use stats::gates::Gate;
-use stats::order::Order;
+use stats::comparison::Comparison;
 use stats::threshold::Interleave;
 use stats::verdict::Verdict;
 
@@ -211,172 +214,71 @@ pub struct ResultRow {
     pub arm: String,
     pub phase: String,
     pub operation: String,
-    /// Operations a second: median of the rounds (of the whole phase).
-    pub throughput: Option<f64>,
-    /// Service time quantiles of all rounds together, us; None where too few samples.
-    pub p50_us: Option<f64>,
-    /// p90, us.
-    pub p90_us: Option<f64>,
-    /// p99, us.
-    pub p99_us: Option<f64>,
-    /// p99.9, us.
-    pub p999_us: Option<f64>,
-    /// Response time p50 (open loop), us.
-    pub response_p50_us: Option<f64>,
-    /// Response time p99 (open loop), us.
-    pub response_p99_us: Option<f64>,
-    /// Lateness of the adapter's own timers (open loop), p50, us.
-    #[serde(default)]
-    pub timer_p50_us: Option<f64>,
-    /// The same, p99.
-    #[serde(default)]
-    pub timer_p99_us: Option<f64>,
-    /// From the making of a message to its reading, the median of the rounds, us; None where nobody
-    /// reads.
-    #[serde(default)]
-    pub message_p50_us: Option<f64>,
-    /// The same at p99.
-    #[serde(default)]
-    pub message_p99_us: Option<f64>,
-    /// Making one document, median of the rounds, ns; None where none is made.
-    #[serde(default)]
-    pub document_ns: Option<f64>,
-    /// Client CPU per operation, median of the rounds, us.
-    pub cpu_us_per_op: Option<f64>,
-    /// On the wire per operation, both directions; by the tap, else by the server's counters.
-    #[serde(default)]
-    pub bytes_per_op: Option<f64>,
-    /// Largest peak resident set, bytes.
-    pub rss_peak_bytes: Option<u64>,
-    /// Largest resident set after the phase, bytes.
-    #[serde(default)]
-    pub rss_held_bytes: Option<u64>,
-    /// Most threads at once, in any round.
-    #[serde(default)]
-    pub threads_peak: Option<u64>,
-    /// Most open connections at once, in any round.
-    #[serde(default)]
-    pub connections_peak: Option<u64>,
-    /// Garbage collections in all rounds, where the runtime tells.
-    #[serde(default)]
-    pub gc_count: Option<u64>,
-    /// Their time, ns.
-    #[serde(default)]
-    pub gc_ns: Option<u64>,
-    /// Operations measured in all rounds.
-    pub operations: u64,
-    /// Failed operations in all rounds.
-    pub errors: u64,
-    /// Documents that a right answer brings, the median of the rounds; of several finds in a mix
-    /// their mean together. None where it brings none, or where the totals do not tell.
-    #[serde(default)]
-    pub documents_per_op: Option<f64>,
-    /// BSON bytes of the documents written or read in the phase; None where they are not known.
-    pub document_bytes: Option<u64>,
+    /// Over all rounds.
+    #[serde(flatten)]
+    pub values: MetricValues,
     /// Throughput of each round, for plots, void runs included; None where nothing was measured.
     pub throughput_by_round: Vec<Option<f64>>,
 }
 
-/// A figure that is compared between two arms.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    Throughput,
-    P50,
-    P90,
-    P99,
-    P999,
-    CpuPerOp,
-    BytesPerOp,
-    RssPeak,
-}
-
-impl Metric {
-    pub const ALL: [Self; 8] = [
-        Self::Throughput,
-        Self::P50,
-        Self::P90,
-        Self::P99,
-        Self::P999,
-        Self::CpuPerOp,
-        Self::BytesPerOp,
-        Self::RssPeak,
-    ];
-
-    /// Whether it is counted in bytes; the others are times and rates.
-    pub fn is_size(self) -> bool {
-        matches!(self, Self::BytesPerOp | Self::RssPeak)
-    }
-
-    /// The word in records and tables.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::P999 => "p999",
-            Self::CpuPerOp => "cpu_per_op",
-            Self::BytesPerOp => "bytes_per_op",
-            Self::RssPeak => "rss_peak",
-        }
+impl ResultRow {
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.values.get(metric)
     }
 }
 
-/// One comparison, ready to print.
+/// One comparison, ready to print: of an arm against the baseline, of the same between two servers,
+/// or of an arm on one server against itself on another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRow {
-    /// Baseline arm id.
+    /// The first of two servers, and the other one; None where both arms have one server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Baseline arm id; empty where an arm is compared with itself on another server.
+    #[serde(default)]
     pub baseline: String,
     /// Compared arm id.
     pub arm: String,
     /// Whether this is the A/A comparison.
+    #[serde(default)]
     pub is_aa: bool,
     pub phase: String,
     /// Operation the metric belongs to; the phase's name for throughput and CPU of a mix.
     pub operation: String,
     pub metric: Metric,
-    pub verdict: Verdict,
-    /// Direction is clear, size is not.
-    pub direction_only: bool,
-    /// Change of time per operation, percent, + is slower.
-    pub estimate_percent: Option<f64>,
-    /// Lower end of the interval, bias included.
-    pub low_percent: Option<f64>,
-    /// Upper end of the interval, bias included.
-    pub high_percent: Option<f64>,
-    /// Achieved confidence level, 0..1.
-    pub level: Option<f64>,
-    /// Rounds used.
-    pub rounds: u32,
-    /// Practical threshold of SLOWER and FASTER, percent; doubled on a busy machine.
-    pub threshold_percent: f64,
-    /// SAME: the interval lies within so much, percent.
-    #[serde(default)]
-    pub floor_percent: f64,
-    /// Possible bias, percent: each end of the interval was moved outwards by it.
-    #[serde(default)]
-    pub bias_percent: f64,
-    /// The gate that measured it: G5, G6, G7 or G9.
-    #[serde(default)]
-    pub bias_gate: Option<Gate>,
-    /// The cause of a busy machine, where disturbed rounds had to be compared.
-    #[serde(default)]
-    pub busy: Option<String>,
-    /// Of the arms; one that is not shuffled is part of the sentence.
-    #[serde(default)]
-    pub order: Order,
-    /// Throughput only: how time per operation moved within the phase.
-    #[serde(default)]
-    pub drift: Option<DriftRow>,
-    /// Exact signed-rank p, for the detail table.
-    pub p_value: Option<f64>,
-    /// Survives Benjamini-Hochberg at q = 0.05 over the report.
-    pub bh_rejected: Option<bool>,
-    /// The verdict in words.
-    pub sentence: String,
+    #[serde(flatten)]
+    pub found: Comparison,
+}
+
+impl Deref for ComparisonRow {
+    type Target = Comparison;
+
+    fn deref(&self) -> &Comparison {
+        &self.found
+    }
+}
+
+impl ComparisonRow {
+    /// Whether both are of the same arms, phase, operation and metric.
+    pub fn is_about(&self, other: &Self) -> bool {
+        (&self.baseline, &self.arm, &self.phase) == (&other.baseline, &other.arm, &other.phase)
+            && (&self.operation, self.metric) == (&other.operation, other.metric)
+    }
+
+    /// Whether an arm on one server is compared with itself on another.
+    pub fn is_of_itself(&self) -> bool {
+        self.to.is_some() && self.baseline.is_empty()
+    }
+
+    /// Whether the sentence names the arm that it is about.
+    pub fn names_arms(&self) -> bool {
+        if self.to.is_some() && !self.is_of_itself() {
+            return self.verdict != Verdict::NotComparable && self.level.is_some();
+        }
+        self.verdict.names_arms(self.direction_only)
+    }
 }
 
 /// A figure of one phase over the versions of one driver.
@@ -455,22 +357,6 @@ pub enum Objective {
     Open,
     /// An arm that cannot do the phase, or that nobody named and this machine cannot run.
     Skipped,
-}
-
-/// Movement from the first to the second half of a phase (gate G5). With turns it is that of the
-/// arm against the baseline. With whole runs it is that of the arm that moved more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DriftRow {
-    /// Change of time per operation, percent, + became slower.
-    pub estimate_percent: f64,
-    /// Lower end of the interval.
-    pub low_percent: f64,
-    /// Upper end of the interval.
-    pub high_percent: f64,
-    /// Achieved confidence level, 0..1.
-    pub level: f64,
-    /// In words.
-    pub sentence: String,
 }
 
 /// A phase over all arms.

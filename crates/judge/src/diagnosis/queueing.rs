@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::queue;
-use crate::analysis::types::Finding;
+use crate::analysis::types::{Finding, Metric};
 use format::time;
 use workload::plan::Pacing;
 
@@ -16,12 +16,9 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     if !matches!(case.phase.pacing, Pacing::Rate { .. }) || queue::grows_at_all(case) {
         return None;
     }
-    let both = |row: &&&crate::analysis::types::ResultRow| {
-        Some((row.response_p99_us?, row.p99_us?)).filter(|(_, service)| *service > 0.0)
-    };
-    let rows = case.rows.iter();
-    let dominated = rows.filter_map(|row| {
-        let (response, service) = both(&row)?;
+    let dominated = case.rows.iter().filter_map(|row| {
+        let service = row.get(Metric::P99).filter(|service| *service > 0.0)?;
+        let response = row.get(Metric::ResponseP99)?;
         (response > RATIO_MIN * service).then_some((*row, response, service))
     });
     let (row, response, service) = dominated.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;

@@ -3,7 +3,7 @@
 use super::case::{numbers_of, whole};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
-use format::{figure, fixed, small};
+use format::{figure, fixed, small, with_interval};
 use record::records::{Experiment, Run};
 use stats::usl::{LEVELS_MIN, ROUNDS_MIN, ScalingFit, scaling};
 use workload::plan::Phase;
@@ -124,28 +124,20 @@ fn sentence(scaling: &ScalingFit, levels: usize, rounds: usize) -> String {
     };
     let peak = match law.peak().filter(|_| scaling.shows_peak()) {
         Some(peak) => format!(
-            "RETROGRADE: beta {} ({} to {}), so throughput falls beyond {} in flight.",
-            small(law.beta),
-            small(scaling.beta.0),
-            small(scaling.beta.1),
+            "RETROGRADE: beta {}, so throughput falls beyond {} in flight.",
+            with_interval(law.beta, Some(scaling.beta), small),
             whole(peak)
         ),
         None => "No retrograde region measured.".to_owned(),
     };
     format!(
         "CONTENTION: {} in flight do {} % of what they would without it. USL over {levels} \
-         levels, at least {rounds} rounds each: alpha {} (95 % CI {} to {}), gamma {}/s ({} to \
-         {}){bound}. Knee (90 % of the highest): {} in flight ({} to {}). {peak}",
+         levels, at least {rounds} rounds each, intervals of 95 %: alpha {}, gamma {} a \
+         second{bound}. Knee (90 % of the highest): {} in flight. {peak}",
         whole(scaling.most),
         fixed(100.0 * scaling.efficiency(), 0),
-        small(law.alpha),
-        small(scaling.alpha.0),
-        small(scaling.alpha.1),
-        figure(law.gamma),
-        figure(scaling.gamma.0),
-        figure(scaling.gamma.1),
-        whole(scaling.knee),
-        whole(scaling.knee_interval.0),
-        whole(scaling.knee_interval.1),
+        with_interval(law.alpha, Some(scaling.alpha), small),
+        with_interval(law.gamma, Some(scaling.gamma), figure),
+        with_interval(scaling.knee, Some(scaling.knee_interval), whole),
     )
 }

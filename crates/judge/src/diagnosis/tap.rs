@@ -16,7 +16,7 @@ pub fn cost(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
 
 fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     let (through, past) = (cases.first()?, cases.iter().find(|case| case.arm.is_direct)?);
-    let p50 = |case: &Case<'_>| case.rows.first()?.p50_us;
+    let p50 = |case: &Case<'_>| case.rows.first()?.get(Metric::P50);
     let (through_us, past_us) = (p50(through)?, p50(past)?);
     let mut rows = evidence.comparisons.iter();
     let row = rows.find(|row| {

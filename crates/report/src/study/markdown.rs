@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::page::View;
 use super::table::Table;
-use crate::markdown::{escape, list};
+use crate::markup::{escape, list};
 
 /// Writes the study without its pictures.
 pub fn markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {

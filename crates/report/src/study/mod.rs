@@ -2,12 +2,12 @@
 
 mod facts;
 mod markdown;
-mod page;
+pub(crate) mod page;
 mod table;
 mod terminal;
 
 pub use facts::{arms, facts};
 pub use markdown::markdown;
-pub use page::{EvidenceView, Figure, PhaseView, View, render};
+pub use page::{EvidenceView, Figure, PhaseView, StudyReport, View, render};
 pub use table::{Column, Table, TableRow};
 pub use terminal::terminal;

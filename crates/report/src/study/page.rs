@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::facts;
 use super::table::Table;
 use crate::drawing::Drawing;
-use crate::html;
+use crate::template;
 use crate::view::hue;
+use base::error::Result;
 use base::say::clean;
 use base::strings::shell_quoted;
 use record::records::{Experiment, Run, SCHEMA_VERSION};
@@ -42,6 +43,21 @@ pub struct View {
     pub lost: Vec<String>,
     /// How to read the page, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// The parts of a study's report, each made where a format needs it.
+pub trait StudyReport {
+    fn view(&self) -> View;
+
+    /// The pictures of a phase of the view. They read every sample.
+    fn drawings(&self, phase: &str) -> Result<Vec<Drawing>>;
+
+    fn analysis(&self) -> Value;
+
+    /// Writes its table of figures; returns a sentence for each gap.
+    fn csv(&self, out: &mut dyn Write) -> Result<Vec<String>>;
+
+    fn gnuplot(&self) -> Option<&'static str>;
 }
 
 impl View {
@@ -112,7 +128,7 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);
     page["schema_version"] = SCHEMA_VERSION.into();
-    html::write("study.html", page, "", out)
+    template::write("study.html", page, "", out)
 }
 
 /// Text is cleaned, markup is left as it is, and every arm has its colour.

@@ -1,0 +1,79 @@
+//! Pages in one file: template, style and script of `page/`, and the data.
+
+use std::io::{self, Write};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, Value, context};
+use serde::Serialize;
+
+use base::say::steers;
+
+const TEMPLATES: [(&str, &str); 4] = [
+    ("page.html", include_str!("../page/page.html")),
+    ("macros.html", include_str!("../page/macros.html")),
+    ("index.html", include_str!("../page/index.html")),
+    ("study.html", include_str!("../page/study.html")),
+];
+const STYLE: &str = include_str!("../page/style.css");
+const SCRIPT: &str = include_str!("../page/report.js");
+
+/// Writes a page of the template with this name.
+pub fn write(name: &str, page: impl Serialize, data: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.map_err(io::Error::other)?);
+    for (name, template) in TEMPLATES {
+        // The `.html` of the name turns escaping on.
+        environment.add_template(name, template).map_err(io::Error::other)?;
+    }
+    let template = environment.get_template(name).map_err(io::Error::other)?;
+    let text = template
+        .render(context! {
+            style => Value::from_safe_string(STYLE.to_owned()),
+            script => Value::from_safe_string(SCRIPT.to_owned()),
+            data => Value::from_safe_string(script_safe(data)),
+            page => Value::from(Serde(page)),
+        })
+        .map_err(io::Error::other)?;
+    out.write_all(text.as_bytes())?;
+    writeln!(out)
+}
+
+/// JSON that cannot end its `<script>` element, open a comment there, break old parsers' lines or
+/// steer the terminal in which somebody prints the page. JSON alone escapes some of that.
+fn script_safe(json: &str) -> String {
+    // All of these have four digits.
+    let escaped = |c: char| format!("\\u{:04x}", u32::from(c));
+    let mut safe = String::with_capacity(json.len() + json.len() / 16);
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => safe += &escaped(c),
+            c if steers(c) => safe += &escaped(c),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::script_safe;
+
+    #[test]
+    fn data_cannot_leave_its_element() {
+        let safe = script_safe(r#"{"a":"</script><!-- & "}"#);
+        assert!(!safe.contains(['<', '>', '&']));
+        let value: serde_json::Value = serde_json::from_str(&safe).unwrap();
+        assert_eq!(value["a"], "</script><!-- & ");
+    }
+
+    #[test]
+    fn data_cannot_steer_a_terminal() {
+        let name = "\u{1b}[2J\u{7}\u{7f}\u{9b}31m\u{202e}\u{2028}\tend";
+        let safe = script_safe(&serde_json::json!({ "phase": name }).to_string());
+        assert!(safe.is_ascii() && !safe.contains(char::is_control), "{safe:?}");
+        let value: serde_json::Value = serde_json::from_str(&safe).unwrap();
+        assert_eq!(value["phase"], name);
+    }
+}
