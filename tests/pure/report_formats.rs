@@ -197,8 +197,9 @@ fn documents_are_a_figure_of_every_report_and_a_doubt_stands_first() {
     }
     for (name, column) in [("terminal", " docs "), ("md", "| documents/op"), ("html", ">documents")]
     {
-        let text = of(&alike, name);
-        assert!(text.contains("2.50 documents/op") && !text.contains(column), "{name}: {text}");
+        // A terminal breaks the note between the two.
+        let text = of(&alike, name).replace("2.50\n  ", "2.50 ");
+        assert!(text.contains("2.50 documents/op") && !text.contains(column), "{name}: one note");
     }
 }
 
