@@ -18,7 +18,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("decimals", "a decimal is compared as the nearest double, and so is equal to it"),
     ("explain", "there are no plans worth explaining"),
     ("findAndModify", "it updates, upserts and replaces: no sort, no fields, no remove"),
-    ("hint", "the index is chosen by the filter; a hint is read over, also one of no index"),
+    ("hint", "the index is chosen by the filter; a hint is ignored, even if it names no index"),
     (
         "indexes",
         "only ordered indexes of plain fields that hold no arrays: no sparse, TTL, partial, \

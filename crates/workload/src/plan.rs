@@ -1,7 +1,7 @@
 //! The plan of a workload: pure data, computed once from a seed, that adapters replay.
 //!
 //! [`Stamp`] goes into a `prepare` as it is; everything else has separate types on the wire
-//! (`adapter::messages`), because a plan says more than an adapter has to know.
+//! (`adapter::protocol`), because a plan says more than an adapter has to know.
 
 mod operation;
 

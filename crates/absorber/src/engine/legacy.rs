@@ -35,7 +35,7 @@ const SINGLE: u32 = 1;
 
 #[derive(Debug)]
 pub struct LegacyBatch {
-    /// See [`wire::reply`].
+    /// See [`wire::reply_messages`].
     pub flags: u32,
     /// 0: the cursor has ended.
     pub cursor: i64,
