@@ -1,14 +1,28 @@
 //! A request, and how this invocation carries it out.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use record::request::Request;
+use studies::{Asked, Study};
 
 /// An experiment that is asked for here and now.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     pub request: Request,
     pub here: Here,
+}
+
+/// A study that is asked for here and now.
+#[derive(Debug)]
+pub struct StudyAsk {
+    pub study: &'static dyn Study,
+    pub asked: Asked,
+    pub here: Here,
+    /// Time for all of its parts.
+    pub budget: Option<Duration>,
+    /// Folder for its workloads and commands, in place of a run.
+    pub eject: Option<PathBuf>,
 }
 
 /// What concerns this invocation alone: a record keeps none of it.

@@ -23,16 +23,13 @@ use base::units::parse_bytes;
 pub use behaviour::{BehaviourArgs, FaultArgs, LoadArgs};
 pub use check::{CheckArgs, CleanArgs};
 use judge::analysis::types::Metric;
-pub use machine::MachineArgs;
-pub use order::OrderArgs;
 use record::records::GateUnclear;
 pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
 use report::{Format, terminal};
 pub use run::{RunArgs, pairs};
 use run::{gate, gate_unclear};
-pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
+pub use study::{ResumeArgs, SchemaName, StudyArgs};
 use tap::mark::MarkFields;
-pub use uri::UriArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -175,6 +175,7 @@ impl RunArgs {
             },
             absorber: [self.load.to_words(), self.faults.to_words()].concat(),
             no_keep_awake: self.machine.no_keep_awake,
+            ..Request::default() // what studies alone ask for
         };
         let here = Here {
             sweep: self.sweep,
@@ -262,6 +263,8 @@ mod tests {
         let same = given.as_object().expect("fields").iter();
         let same: Vec<&String> =
             same.filter(|(name, value)| usual[name.as_str()] == **value).map(|it| it.0).collect();
-        assert_eq!(same, ["workload", "uri", "hosts"], "every other field has a flag above");
+        let of_studies = ["measured_s", "figures_only", "tap_last_round", "by_driver"];
+        let named = [&["workload", "uri", "hosts"], &of_studies[..]].concat();
+        assert_eq!(same, named, "every other field has a flag above");
     }
 }

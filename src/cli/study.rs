@@ -11,9 +11,13 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, Va
 use super::machine::{MachineArgs, WaitArgs};
 use super::order::OrderArgs;
 use super::registry::RegistryArgs;
+use super::run::pairs;
 use super::uri::UriArgs;
+use crate::ask::{Here, StudyAsk};
 use base::units::parse_duration;
-use studies::{STUDIES, Study};
+use record::request::Request;
+use record::words::Words;
+use studies::{Asked, STUDIES, Study};
 
 #[derive(Debug, Args)]
 pub struct StudyArgs {
@@ -29,6 +33,38 @@ pub struct StudyVerb {
     pub common: StudyFlags,
     /// The study's own flags, by name.
     pub own: BTreeMap<&'static str, String>,
+}
+
+impl StudyVerb {
+    /// # Errors
+    /// A `--set` without its `=`.
+    pub fn ask(self) -> base::error::Result<StudyAsk> {
+        let flags = self.common;
+        let request = Request {
+            parameters: pairs(&flags.set, "--set")?,
+            drivers: flags.drivers.into_iter().map(Words::new).collect(),
+            quick: flags.quick,
+            rounds: flags.rounds,
+            order: Some(flags.order.order),
+            seed: flags.seed,
+            server: flags.server.map(Words::new),
+            uri: flags.at.uri.map(Words::new),
+            no_keep_awake: flags.machine.no_keep_awake,
+            ..Request::default()
+        };
+        let here = Here {
+            out: flags.out,
+            adapters_dir: flags.adapters_dir,
+            offline: flags.registry.offline,
+            no_wait: flags.machine.wait.no_wait,
+            plan: flags.plan,
+            json: flags.json,
+            ..Here::default()
+        };
+        let asked = Asked { scale: flags.scale, parts: flags.parts, flags: self.own, request };
+        let (budget, eject) = (flags.budget, flags.eject);
+        Ok(StudyAsk { study: self.study, asked, here, budget, eject })
+    }
 }
 
 impl Subcommand for StudyVerb {
@@ -149,8 +185,7 @@ pub struct StudyFlags {
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
-    /// Write the workload to a file that you can change, and stop; a study of several experiments
-    /// writes its workloads and commands to a folder
+    /// Write the workloads and the commands to a folder, where you can change them, and stop
     #[arg(long, value_name = "PATH")]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ask::Ask;
 use crate::cli::{BisectArgs, ResumeArgs};
-use crate::commands::resume::{ask_again, programs_again};
+use crate::commands::request_again::{ask_again, programs_again};
 use crate::commands::run::experiment;
 use crate::commands::run_plan::drawn_seed;
 use crate::commands::servers;

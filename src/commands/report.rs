@@ -5,14 +5,14 @@ use crate::cli::ReportArgs;
 use base::error::{Error, Result};
 use judge::analyse;
 use record::folder::{Folder, Series};
-use record::parts::StudyRequest;
+use record::study_folder::StudyRecord;
 use report::{Report, series};
 
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
-    if StudyRequest::is_in(&args.folder) {
+    if StudyRecord::is_in(&args.folder) {
         no_gates(args, "report the folder of one of its experiments")?;
-        let bytes = super::study_parts::report(&args.folder, args.format.name)?;
+        let bytes = super::study_report::report(&args.folder, args.format.name)?;
         return super::print_result(&bytes);
     }
     if let Some((made, analysis)) = super::joint::read(&args.folder)? {
@@ -20,14 +20,14 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
-    let over_time = args.format.name == series::FORMAT.name; // of a study as of any experiment
-    let whole = experiment.study.as_ref().is_some_and(|study| study.part.is_none());
-    if whole {
+    let over_time = args.format.name == series::FORMAT.name;
+    if let Some(study) = experiment.study.as_ref().filter(|study| study.part.is_none()) {
         no_gates(args, "leave out --gate")?;
-    }
-    if whole && !over_time {
-        let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format.name)?;
-        return super::print_result(&bytes);
+        if !over_time {
+            let (name, format) = (study.name.clone(), args.format.name);
+            let bytes = super::study_report::report_one(&name, folder, experiment, format)?;
+            return super::print_result(&bytes);
+        }
     }
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate, args.gate_unclear);

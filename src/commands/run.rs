@@ -26,8 +26,7 @@ use measure::setup::{Setup, new_id, run_all};
 use measure::stop::Requests;
 use measure::token::Token;
 use record::folder::{Folder, Series};
-use record::parts::StudyRequest;
-use record::records::{Ended, Study};
+use record::records::Ended;
 use record::request::Request;
 use record::servers::{Part, Servers};
 use record::words::Words;
@@ -39,7 +38,7 @@ use server::{ServerChoice, mask_uri};
 /// # Errors
 /// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
 pub async fn run(ask: Ask) -> Result<()> {
-    let Some(analysis) = one(&ask, Wanted::Alone, None, None).await? else { return Ok(()) };
+    let Some(analysis) = one(&ask, Wanted::Alone, true, None).await? else { return Ok(()) };
     print_json(&ask, &analysis)?;
     worth(&[&analysis])
 }
@@ -85,7 +84,7 @@ pub fn gates(analyses: &[&Analysis]) -> Result<()> {
 /// # Errors
 /// As [`run`]; a workload or an arm that is not what it was.
 pub async fn resume(ask: Ask, resumed: Resumed) -> Result<()> {
-    let analysis = one(&ask, Wanted::Compared, None, Some(resumed)).await?;
+    let analysis = one(&ask, Wanted::Compared, true, Some(resumed)).await?;
     let Some(analysis) = analysis else { return Ok(()) };
     print_json(&ask, &analysis)?;
     worth(&[&analysis])
@@ -110,26 +109,22 @@ pub async fn experiment(ask: &Ask, path: &Path) -> Result<Option<Analysis>> {
         let gone = |driver: &str| was.unavailable.iter().any(|it| it.adapter == driver);
         ask.request.drivers.retain(|driver| !driver.given().is_some_and(gone));
     }
-    one(&ask, Wanted::Compared, None, resumed).await
+    one(&ask, Wanted::Compared, true, resumed).await
 }
 
-/// A part of a study; with `study` one without an A/A arm and verdicts.
+/// A part of a study. Its arms fail in their own way: the study's rules read their runs.
 ///
 /// # Errors
 /// As [`run`].
-pub async fn part(
-    ask: &Ask,
-    study: Option<Study>,
-    resumed: Option<Resumed>,
-) -> Result<Option<Analysis>> {
-    one(ask, Wanted::Compared, study, resumed).await
+pub async fn part(ask: &Ask, resumed: Option<Resumed>) -> Result<Option<Analysis>> {
+    one(ask, Wanted::Compared, false, resumed).await
 }
 
 /// One experiment; None with `--plan`.
 async fn one(
     ask: &Ask,
     wanted: Wanted,
-    study: Option<Study>,
+    probes: bool,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
@@ -137,7 +132,7 @@ async fn one(
     let path = ask.here.out.clone();
     let path = path.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
     let (server, name) = (ask.request.server()?.to_owned(), String::new());
-    let place = Place { server, name, id, path, study, resumed };
+    let place = Place { server, name, id, path, probes, resumed };
     match make(ask, wanted, vec![place], || Ok(())).await?.pop() {
         Some(made) => show(&made?, ask.here.json).map(Some),
         None => Ok(None),
@@ -153,18 +148,9 @@ pub struct Place {
     pub id: String,
     /// Its folder.
     pub path: PathBuf,
-    /// Of a part of a study without an A/A arm and verdicts.
-    pub study: Option<Study>,
+    /// Whether a new experiment finds arms that cannot talk to the server before its first round.
+    pub probes: bool,
     pub resumed: Option<Resumed>,
-}
-
-impl Place {
-    /// Whether arms that cannot talk to the server are found before the first round. Those of a
-    /// study fail in their own way: its rules read their runs, also in parts that compare.
-    fn probes(&self) -> bool {
-        let in_study = self.path.parent().is_some_and(StudyRequest::is_in);
-        self.study.is_none() && self.resumed.is_none() && !in_study
-    }
 }
 
 /// The experiments of one value or of none: in `path` itself on one server, else one below it on
@@ -175,7 +161,7 @@ pub fn places(servers: &[String], path: &Path) -> (Vec<Place>, Option<Servers>) 
         name: name.to_owned(),
         id: new_id(drawn_seed()),
         path,
-        study: None,
+        probes: true,
         resumed: None,
     };
     if let [server] = servers {
@@ -199,9 +185,8 @@ pub async fn make(
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<Result<Folder>>> {
     let manifests = discover(ask.here.adapters_dir.as_deref())?;
-    let judged = places[0].study.is_none();
     let was = places.iter().find_map(|it| it.resumed.as_ref());
-    let plan = RunPlan::new(ask, &manifests, judged, was)?;
+    let plan = RunPlan::new(ask, &manifests, was)?;
     let (until_look, together) = (plan.until_look(), plan.together());
     let RunPlan {
         ask,
@@ -215,6 +200,7 @@ pub async fn make(
         estimate,
     } = plan;
     let Ask { request, here } = &ask;
+    let judged = !request.figures_only;
     if let Some(why) = limits.client_memory.as_ref().and_then(|it| it.no_cgroup.as_ref()) {
         say!("--client-memory: {why}; a watchdog looks at the resident set instead");
     }
@@ -258,16 +244,19 @@ pub async fn make(
     let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, first);
     let installed = install.await?;
     let consumer = first.or(installed.consumer(&manifests, &workload.plan)).await??;
+    let shares = installed.shares(&request.by_driver);
     let Installed { arms: environments, words, .. } = installed;
     say!(
-        "about {} to the first look ({}{}, {}{}{}, {})",
+        "about {} to the first look ({}{}{}, {}{}{}, {}{})",
         duration(until_look * places.len() as u32),
         counted(rounds, "round"),
         if places.len() > 1 { " on each server" } else { "" },
+        if settings.tap_last_round { ", the last one through the tap" } else { "" },
         counted((environments.len() + twins) as u64, "arm"),
         if judged { " with the A/A arm" } else { "" },
         if twins > 1 { " and the direct one" } else { "" },
-        counted(workload.plan.phases.len() as u64, "phase")
+        counted(workload.plan.phases.len() as u64, "phase"),
+        consumer.as_ref().map_or(String::new(), |(id, _)| format!("; {id} reads the messages"))
     );
     if let Some(blocks) = &settings.blocks {
         say!("blocks: {}", blocks.words());
@@ -286,7 +275,7 @@ pub async fn make(
         environments.retain(|(id, _)| place.resumed.as_ref().is_none_or(|it| it.has(id)));
         let probe = || Probe { words: words.clone(), wanted: how.wanted };
         Setup {
-            probe: (probes && place.probes()).then(probe),
+            probe: (probes && place.probes && place.resumed.is_none()).then(probe),
             workload,
             settings,
             environments,
@@ -297,7 +286,7 @@ pub async fn make(
             server: servers.next(),
             request: request.clone(),
             consumer,
-            study: place.study,
+            shares: shares.clone(),
             resumed: place.resumed,
             limits: limits.clone(),
             waits: !here.no_wait,

@@ -41,16 +41,11 @@ pub struct RunPlan<'a> {
 }
 
 impl<'a> RunPlan<'a> {
-    /// `judged`: with an A/A arm and verdicts. What is gone on with, `was`, keeps its blocks.
+    /// What is gone on with, `was`, keeps its blocks.
     ///
     /// # Errors
     /// A slip of the keyboard; a workload or an arm that is wrong.
-    pub fn new(
-        ask: &Ask,
-        manifests: &'a [Manifest],
-        judged: bool,
-        was: Option<&Resumed>,
-    ) -> Result<Self> {
+    pub fn new(ask: &Ask, manifests: &'a [Manifest], was: Option<&Resumed>) -> Result<Self> {
         check_absorber(&ask.request)?;
         ask.request.link.as_deref().map(LinkSpec::parse).transpose()?;
         let options = uri_options(&ask.request)?;
@@ -67,13 +62,18 @@ impl<'a> RunPlan<'a> {
         let (arms, unavailable) = arms::choose(&drivers, manifests)?;
         workload.fit(arms::processes(&workload.plan, &arms));
         // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-        let twins = if judged { 1 + usize::from(request.goes_through_the_tap()) } else { 0 };
+        let twins =
+            if request.figures_only { 0 } else { 1 + usize::from(request.goes_through_the_tap()) };
         let unanswered = unanswered(request, &options, &workload.plan, &arms)?;
         let (plan, all) = (&mut workload.plan, (&arms[..], twins));
         let settings = asked(request, plan, all, &limits, seed, unanswered.as_deref(), was)?;
         let serverless = is_serverless(request, &workload.plan)?;
         check_server(request)?;
-        let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
+        let profile = |arm: &Arm<'_>| {
+            let share = request.by_driver.get(&arm.words);
+            (arm.manifest.warmup_s, share.and_then(|share| share.phases.as_ref()))
+        };
+        let profiles: Vec<_> = arms.iter().map(profile).collect();
         // The baseline is in each block.
         let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
         let profiles = [&profiles[..], &vec![profiles[0]; twins + again]].concat();

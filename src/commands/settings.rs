@@ -32,10 +32,16 @@ pub fn asked(
         order: request.order.unwrap_or_default(),
         interleave,
         blocks,
-        measured_s: if request.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
+        measured_s: request.measured_s.unwrap_or(if request.quick {
+            settings::QUICK_MEASURED_S
+        } else {
+            settings::MEASURED_S
+        }),
         looks: looks(request),
         gates: request.gates.clone(),
         gate_unclear: request.gate_unclear,
+        figures_only: request.figures_only,
+        tap_last_round: request.tap_last_round,
         keep_awake: !request.no_keep_awake,
     })
 }
@@ -44,7 +50,9 @@ fn looks(request: &Request) -> LookPlan {
     let plan = match (request.quick, request.rounds) {
         (false, None) => LookPlan::standard(),
         (true, None) => LookPlan::quick(),
-        (quick, Some(rounds)) => LookPlan::fixed(rounds).quickly(quick),
+        (quick, Some(rounds)) => {
+            LookPlan::fixed(rounds + u32::from(request.tap_last_round)).quickly(quick)
+        }
     };
     let compares = |gate: &String| Gate::parse(gate).is_ok_and(|it| it.compares());
     if request.gates.iter().any(compares) { plan.with_gates() } else { plan }

@@ -1,51 +1,81 @@
-//! `mongodyno study`: the experiment of a study, and the answer that follows from it. Which studies
-//! there are is known to `studies` alone.
+//! `mongodyno study`: the experiments of a study, each as `run` makes it, and the answer that
+//! follows from them. Only `studies` knows which studies there are.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use base::say;
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::cli::{StudyArgs, StudyVerb};
-use crate::commands::run::interrupted;
-use crate::commands::run_plan::drawn_seed;
-use crate::commands::study_fit::refused;
-use crate::commands::study_parts;
-use crate::commands::study_plan::{planned, runnable, taking_part, unknown};
-use adapter::manifest::discover;
+use super::request_again::{ask_again, complete, earlier, request_again};
+use super::run_plan::drawn_seed;
+use super::study_drivers::{reason, runnable, taking_part, unknown};
+use super::study_eject::eject;
+use super::study_fit::{self, Fit};
+use super::study_report::show;
+use crate::ask::{Ask, Here, StudyAsk};
+use crate::cli::{ResumeArgs, StudyArgs};
+use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
+use base::paths::new_or_empty;
+use base::secrets::{mask_hosts, mask_text};
 use base::strings::shell_quoted;
-use format::counted;
-use measure::arms::{self, Arm};
-use measure::capacity;
-use measure::install::{self, How, Installed, Wanted, install_all};
-use measure::progress::duration;
 use measure::resume::Resumed;
-use measure::runner::Judge;
-use measure::selection::{expand, one};
-use measure::server_access::Reached;
-use measure::settings::{self, estimate};
-use measure::setup::{Limits, Setup, new_id};
-use measure::stop::Requests;
-use measure::token::Token;
+use measure::selection::expand;
+use measure::setup::new_id;
 use record::folder::Folder;
-use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord};
-use record::request::Request;
+use record::records::{Ended, SCHEMA_VERSION};
+use record::study_folder::{StudyPart, StudyRecord};
 use record::words::Words;
-use stats::looks::LookPlan;
-use studies::{Made, One, Outcome, Plan, STUDIES, Study};
-use workload::builtin;
+use studies::STUDIES;
 
 /// Runs the verb.
 pub async fn run(args: StudyArgs) -> Result<()> {
-    match args.study {
-        None => list(),
-        Some(verb) => match &verb.common.eject {
-            Some(path) => eject(&verb, path),
-            None => make(&verb, None).await,
-        },
+    let Some(verb) = args.study else { return list() };
+    let mut ask = verb.ask()?;
+    let manifests = discover(ask.here.adapters_dir.as_deref())?;
+    let request = &mut ask.asked.request;
+    let named = expand(&manifests, &request.drivers()?, ask.here.offline)?;
+    let own_drivers = named.is_empty();
+    let (drivers, instead) = taking_part(ask.study, named, &manifests)?;
+    request.drivers = drivers.into_iter().map(Words::new).collect();
+    if let Some(path) = &ask.eject {
+        return eject(&ask, path);
+    }
+    request.seed.get_or_insert_with(drawn_seed);
+    if let Some(it) = &instead {
+        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+    }
+    let parts = studies::planned(ask.study, &ask.asked)?;
+    let results = || PathBuf::from("mongodyno-results").join(new_id(drawn_seed()));
+    let folder = ask.here.out.clone().unwrap_or_else(results);
+    new_or_empty(&folder)?;
+    let open = parts.iter().enumerate().map(|(at, part)| {
+        let here = Here { out: Some(folder.join(&part.name)), json: true, ..ask.here.clone() };
+        let ask = Ask { request: part.request.clone(), here };
+        Open { at, part: part.clone(), ask, resumed: None }
+    });
+    let open = open.collect();
+    let left_out = instead.map(reason).into_iter().collect();
+    let record = StudyRecord { own_drivers, left_out, ..record(&ask, parts) };
+    go_on(record, open, &folder, &ask.here, ask.budget).await
+}
+
+fn record(ask: &StudyAsk, mut experiments: Vec<StudyPart>) -> StudyRecord {
+    let definition = ask.study.definition();
+    let usual = if ask.asked.request.quick { definition.quick_scale } else { definition.scale };
+    for part in &mut experiments {
+        mask_hosts(part.request.parameters.values_mut());
+    }
+    StudyRecord {
+        schema_version: SCHEMA_VERSION,
+        mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().map(|word| mask_text(&word)).collect(),
+        study: ask.study.name().to_owned(),
+        scale: ask.asked.scale.unwrap_or(usual),
+        experiments,
+        own_drivers: false,
+        left_out: BTreeMap::new(),
     }
 }
 
@@ -57,238 +87,220 @@ fn list() -> Result<()> {
     super::print(&format!("{table}\n"))
 }
 
-/// Makes the study, or goes on with one that was made as `verb` asks.
+/// Goes on with a study that was interrupted: finished parts stay, a cut one goes on after its last
+/// round, parts that were left out are tried again.
 ///
 /// # Errors
-/// As [`run`]; of a resumed one, a workload or an arm that is not what it was.
-pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
-    let (study, args) = (verb.study, &verb.common);
-    let manifests = discover(args.adapters_dir.as_deref())?;
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    let drivers = expand(&manifests, &args.drivers, args.registry.offline)?;
-    let (drivers, instead) = taking_part(verb.study, drivers, &manifests)?;
-    if let Some(it) = &instead {
-        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+/// A folder of another version; as `run` has them.
+pub async fn resume(args: ResumeArgs) -> Result<()> {
+    let mut record = StudyRecord::read(&args.folder)?;
+    studies::find(&record.study).ok_or_else(|| unknown(&record.study))?;
+    if record.experiments.is_empty() {
+        return Err(earlier(&record.mongodyno));
     }
-    let plan = match planned(verb, drivers.clone(), seed, &manifests)? {
-        Plan::One(one) => *one,
-        Plan::Parts(parts) => {
-            return study_parts::make(verb, (drivers, instead), seed, &parts).await;
-        }
-    };
-    let named: Vec<String> = plan.arms.iter().map(|arm| arm.driver.clone()).collect();
-    let (chosen, mut unavailable) = runnable(&named, &manifests)?;
-    for it in &unavailable {
-        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
-    }
-    // A record counts the round through the tap with the others.
-    let rounds = plan.rounds + u32::from(plan.tap && resumed.is_none());
-    let mut looks = LookPlan::fixed(rounds);
-    looks.quick = plan.quick;
-    let settings = Settings {
-        seed,
-        order: args.order.order,
-        interleave: settings::interleave(&plan.workload.plan, None, None)?,
-        max_time_s: None,
-        gates: Vec::new(),
-        gate_unclear: None,
-        measured_s: settings::MEASURED_S,
-        looks,
-        keep_awake: !args.machine.no_keep_awake,
-        blocks: None,
-    };
-    if let Some(resumed) = &resumed {
-        resumed.is_asked_again(&plan.workload.plan, &settings, &arms::ids(&chosen)?)?;
-    }
-    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
-    let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
-    let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
-    let consumer = was.or_else(|| plan.consumer.clone()).filter(|_| reads);
-    let consumer = consumer.map(|asked| one(&manifests, &asked, how.offline)).transpose()?;
-    let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, &settings)).sum();
-    let until_look = round * rounds;
-    if let Some(budget) = args.budget.filter(|budget| *budget < until_look) {
-        return Err(refused("it", until_look, budget));
-    }
-    let about = |arms: usize| {
-        let time = duration(until_look);
-        let [arms, phases] = [(arms, "arm"), (plan.workload.plan.phases.len(), "phase")]
-            .map(|(count, thing)| counted(count as u64, thing));
-        let rounds = counted(rounds, "round");
-        let tapped = if plan.tap { ", the last one through the tap" } else { "" };
-        format!("about {time}: {arms}, {phases}, {rounds}{tapped}")
-    };
-    let server = args.server.clone().unwrap_or_else(|| study.definition().server);
-    if args.plan {
-        Reached::check(&server, args.at.uri.as_deref(), how.offline)?;
-        install::check(&chosen, consumer.as_ref(), how)?;
-        return super::print(&format!("{}\n", about(chosen.len())));
-    }
-    capacity::check_client(&plan.workload, None)?;
-    let server = Reached::at(&server, args.at.uri.as_deref(), how.offline).await?;
-    capacity::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
-    let mut requests = Requests::watch();
-    let install = install_all(&chosen, consumer.as_ref(), how, &mut unavailable, &mut requests);
-    let installed = install.await?;
-    let consumer = requests.or(installed.consumer(&manifests, &plan.workload.plan)).await??;
-    // On resume arms were asked for by other words than then.
-    let was = resumed.as_ref().and_then(|it| it.experiment.study.clone());
-    let record = was.unwrap_or_else(|| record(study, &plan, &installed));
-    let environments = installed.arms;
-    let reader = consumer.as_ref().map(|(id, _)| format!("; {id} reads the messages"));
-    say!("{}{}", about(environments.len()), reader.unwrap_or_default());
-    let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
-    let id = id.unwrap_or_else(|| new_id(drawn_seed()));
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
-    let request = request(verb, &plan, named, &settings);
-    let setup = Setup {
-        workload: plan.workload,
-        settings,
-        environments,
-        unavailable,
-        probe: None,
-        until_look,
-        path: out,
-        id,
-        server: Some(server),
-        request,
-        consumer,
-        study: Some(record),
-        resumed,
-        limits: Limits::default(),
-        waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },
-        token: Token::default(),
-    };
-    // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run(&mut requests)).await?;
-    show(&folder, args.json)
-}
-
-fn request(verb: &StudyVerb, plan: &One, drivers: Vec<String>, settings: &Settings) -> Request {
-    let args = &verb.common;
-    Request {
-        workload: Words::new(verb.study.definition().workload),
-        parameters: plan.workload.plan.parameters.clone(),
-        drivers: drivers.into_iter().map(Words::new).collect(),
-        consumer: plan.consumer.as_ref().map(Words::new),
-        quick: plan.quick,
-        rounds: Some(settings.looks.first_rounds()),
-        order: Some(settings.order),
-        seed: Some(settings.seed),
-        server: args.server.as_ref().map(Words::new),
-        uri: args.at.uri.as_ref().map(Words::new),
-        tap: plan.tap,
-        no_keep_awake: args.machine.no_keep_awake,
-        ..Request::default()
-    }
-}
-
-/// The time of an arm's round, in the phases that it takes part in.
-fn round_of(plan: &One, arm: &Arm<'_>, settings: &Settings) -> Duration {
-    let own = plan.arms.iter().find(|it| it.driver == arm.words);
-    let own = own.and_then(|it| it.phases.as_ref());
-    let mut part = plan.workload.plan.clone();
-    part.phases.retain(|phase| own.is_none_or(|own| own.contains(&phase.name)));
-    let profiles = [arm.manifest.warmup_s];
-    estimate(&part, &settings.interleave, &profiles, plan.quick, settings.measured_s).round
-}
-
-/// The record of a study, with its arms by their ids.
-fn record(study: &dyn Study, plan: &One, installed: &Installed) -> StudyRecord {
-    let mut originals = BTreeMap::new();
-    let mut phases = BTreeMap::new();
-    for ((id, _), words) in installed.arms.iter().zip(&installed.words) {
-        let Some(planned) = plan.arms.iter().find(|it| &it.driver == words) else { continue };
-        originals.extend(planned.original.clone().map(|phase| (id.clone(), phase)));
-        phases.extend(planned.phases.clone().map(|own| (id.clone(), own)));
-    }
-    StudyRecord { name: study.name().to_owned(), part: None, scale: plan.scale, originals, phases }
-}
-
-/// Writes the workload with this scale's parameters.
-fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
-    let (name, definition) = (verb.study.name(), verb.study.definition());
-    // The file must hold the workload and the arms that would run.
-    let manifests = discover(verb.common.adapters_dir.as_deref())?;
-    let plan = match planned(verb, verb.common.drivers.clone(), 0, &manifests)? {
-        Plan::One(one) => *one,
-        Plan::Parts(parts) => return study_parts::eject(verb, &parts, path),
-    };
-    let text = builtin::text(&definition.workload)?;
-    let mut lines: Vec<String> = vec![
-        format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
-        format!(
-            "#   mongodyno run {} --server {} \\",
-            shell_quoted(&path.display()),
-            definition.server
-        ),
-    ];
-    lines.extend(definition.phases.iter().map(|it| format!("#     --phase {it} \\")));
-    lines.extend(plan.arms.iter().map(|it| format!("#     -d {} \\", it.driver)));
-    lines.push(format!("#     --rounds {}", plan.rounds));
-    let mut in_parameters = false;
-    for line in text.lines() {
-        in_parameters = line == "parameters:" || (in_parameters && line.starts_with(' '));
-        let name = line.trim_start().split(':').next().unwrap_or_default();
-        let parameters = &plan.workload.plan.parameters;
-        match parameters.get(name).filter(|_| in_parameters && line.starts_with("  ")) {
-            Some(value) => {
-                let comment = line.find('#').map_or("", |at| &line[at..]);
-                lines.push(format!("  {name}: {value}  {comment}").trim_end().to_owned());
+    let (mut open, mut refused) = (Vec::new(), false);
+    for (at, part) in record.experiments.iter().enumerate() {
+        let own = own_args(&args, part);
+        let (asked, resumed) = match PartStage::of(&own.folder)? {
+            PartStage::Finished => continue,
+            PartStage::Cut(resumed) => (ask_again(&own, &resumed.experiment), Some(*resumed)),
+            PartStage::Missing => (request_again(&own, &part.request), None),
+        };
+        let ask = match asked {
+            Err(error) if part.needs.is_some() => {
+                say!("{}: left out, {error}; {}", part.name, error.hint);
+                record.left_out.insert(part.name.clone(), format!("{error}; {}", error.hint));
+                refused = true;
+                continue;
             }
-            None => lines.push(line.to_owned()),
-        }
+            ask => ask?,
+        };
+        record.left_out.remove(&part.name);
+        open.push(Open { at, part: part.clone(), ask, resumed });
     }
-    // Not through a link either, whose file need not be there.
-    File::create_new(path)
-        .and_then(|mut file| file.write_all((lines.join("\n") + "\n").as_bytes()))
-        .map_err(|error| Error::file("write", path, &error))?;
-    super::print(&format!("{}\n", path.display()))
+    if open.is_empty() && !refused {
+        return Err(complete(&args));
+    }
+    let here = Here {
+        adapters_dir: args.adapters_dir.clone(),
+        offline: args.registry.offline,
+        json: args.json,
+        ..Here::default()
+    };
+    go_on(record, open, &args.folder, &here, None).await
 }
 
-/// Prints what the study came to, and writes its page.
+/// The command line of a study for one of its parts: servers are given again where the folder may
+/// not give them, and keep the topology of the part.
+fn own_args(args: &ResumeArgs, part: &StudyPart) -> ResumeArgs {
+    let request = &part.request;
+    let named = request.server.as_ref().filter(|words| words.given().is_none());
+    let server = args.server.as_ref().zip(named).map(|(server, words)| {
+        let topology = words.called().find(':').map_or("", |at| &words.called()[at..]);
+        format!("{server}{topology}")
+    });
+    let mut own = ResumeArgs { folder: args.folder.join(&part.name), server, ..args.clone() };
+    own.json = true; // its report is a part of the study's
+    if request.uri.is_none() {
+        own.at.uri = None;
+    }
+    if request.hosts.is_empty() {
+        own.hosts.clear();
+    }
+    own
+}
+
+/// An experiment that is still to be made, or to be gone on with.
+struct Open {
+    /// Its place in the study.
+    at: usize,
+    part: StudyPart,
+    ask: Ask,
+    resumed: Option<Resumed>,
+}
+
+async fn go_on(
+    mut record: StudyRecord,
+    mut open: Vec<Open>,
+    folder: &Path,
+    here: &Here,
+    budget: Option<Duration>,
+) -> Result<()> {
+    let manifests = discover(here.adapters_dir.as_deref())?;
+    if record.own_drivers {
+        leave_out_missing(&mut open, &mut record, &manifests)?;
+    }
+    // A part itself would say after the others that it does not fit.
+    let all: Vec<_> = open.iter().map(|it| (&it.part, &it.ask)).collect();
+    let fits = study_fit::fit(&all, budget, folder, &manifests)?;
+    if here.plan {
+        for Open { ask, .. } in &open {
+            super::run::check_server(ask, ask.request.server()?)?;
+        }
+        return super::print(&study_fit::text(&fits));
+    }
+    if !fits.is_empty() {
+        say!("{}", study_fit::summary(&fits));
+    }
+    for (it, fit) in open.iter().zip(&fits) {
+        if let Some(why) = &fit.left_out {
+            leave_out(&mut record, &it.part, why);
+        }
+    }
+    record.write(folder)?;
+    let (started, mut begun) = (Instant::now(), false);
+    let fitting = open.into_iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
+    for (Open { at, part, ask, resumed }, Fit { takes, .. }) in fitting {
+        // The parts before it may have taken longer than they were to.
+        let look = budget.filter(|_| begun);
+        begun = true;
+        let why = look.and_then(|budget| study_fit::over(budget, started.elapsed(), *takes));
+        if let Some(why) = why {
+            leave_out(&mut record, &part, &why);
+            continue;
+        }
+        say!("── {} ({} of {}) ──", part.name, at + 1, record.experiments.len());
+        if let Some(Resumed { finished, .. }) = &resumed {
+            let drivers = ask.request.drivers()?.join(", ");
+            say!("going on after round {finished}: study {} with {drivers}", record.study);
+        }
+        if let Err(error) = Box::pin(super::run::part(&ask, resumed)).await {
+            lost(error, &mut record, &part, folder, here)?;
+        }
+    }
+    record.write(folder)?;
+    show(&record, folder, here.json)
+}
+
+/// Leaves out a part that this machine lacks something for.
 ///
-/// An interrupted one is shown as far as it came, and is still an error.
-fn show(folder: &Folder, json: bool) -> Result<()> {
-    let (_, experiment) = Folder::open(folder.path())?;
-    let runs = folder.runs()?;
-    let format = if json { "json" } else { "terminal" };
-    let page = report(folder, &experiment, &runs, "html")?;
-    folder.write_whole("report.html", &page)?;
-    let printed = super::print_result(&report(folder, &experiment, &runs, format)?);
-    if experiment.ended == Some(Ended::Interrupted) {
+/// # Errors
+/// Any other reason why a part was not made, with the way on.
+fn lost(
+    error: Error,
+    record: &mut StudyRecord,
+    part: &StudyPart,
+    folder: &Path,
+    here: &Here,
+) -> Result<()> {
+    match (&part.needs, error.exit) {
+        (Some(needs), Exit::Environment) => {
+            say!("{}: left out, {error}", part.name);
+            record.left_out.insert(part.name.clone(), format!("{needs}; {}", error.message));
+            return Ok(());
+        }
+        // The workload asks for what this server is not.
+        (Some(needs), Exit::Workload) => {
+            leave_out(record, part, needs);
+            return Ok(());
+        }
+        _ => {}
+    }
+    if error.exit == Exit::Interrupted {
         // Where a closed terminal was the reason, nothing can be printed either.
-        return Err(interrupted(folder.path()));
+        let _ = show(record, folder, here.json);
     }
-    printed?;
-    if runs.iter().all(|run| run.phases.is_empty()) {
-        return Err(Error::new(
-            Exit::RunInvalid,
-            "nothing could be measured: each run is void",
-            "see the reasons above",
-        ));
+    let on = format!("mongodyno resume {}", shell_quoted(&folder.display()));
+    let hint = match (error.exit, error.hint.as_str()) {
+        (Exit::Interrupted, _) | (_, "") => format!("to go on: {on}"),
+        (_, hint) => format!("{hint}; then go on: {on}"),
+    };
+    Err(Error { hint, ..error })
+}
+
+fn leave_out(record: &mut StudyRecord, part: &StudyPart, why: &str) {
+    say!("{}: left out, {why}", part.name);
+    record.left_out.insert(part.name.clone(), why.to_owned());
+}
+
+/// Leaves drivers that this machine cannot run out of the parts that have not begun.
+///
+/// # Errors
+/// It can run none of them.
+fn leave_out_missing(
+    open: &mut [Open],
+    record: &mut StudyRecord,
+    manifests: &[Manifest],
+) -> Result<()> {
+    let mut missing = BTreeMap::new();
+    for it in open.iter_mut().filter(|it| it.resumed.is_none()) {
+        let (good, bad) = runnable(&it.ask.request.drivers()?, manifests)?;
+        good.iter().for_each(|arm| drop(record.left_out.remove(&arm.words)));
+        it.ask.request.drivers = good.into_iter().map(|arm| Words::new(arm.words)).collect();
+        missing.extend(bad.into_iter().map(reason));
     }
+    for (driver, why) in &missing {
+        say!("{driver}: left out, {why}");
+    }
+    record.left_out.extend(missing);
     Ok(())
 }
 
-/// The report of a folder that a study has made, in one format.
-///
-/// # Errors
-/// A format that studies do not have; files that cannot be read; a study of another version.
-pub fn report(
-    folder: &Folder,
-    experiment: &Experiment,
-    runs: &[Run],
-    format: &str,
-) -> Result<Vec<u8>> {
-    let name = experiment.study.as_ref().map_or("", |study| &study.name);
-    let study = studies::find(name).ok_or_else(|| unknown(name))?;
-    let mut options = super::terminal_options();
-    let page = folder.join("report.html");
-    options.page = page.exists().then(|| page.display().to_string());
-    let outcome = Outcome::from(Made { part: "", folder, experiment, runs });
-    studies::render(study, &outcome, format, &options)
+/// How far a part has come.
+enum PartStage {
+    Missing,
+    Cut(Box<Resumed>),
+    Finished,
+}
+
+impl PartStage {
+    fn of(path: &Path) -> Result<Self> {
+        if !path.join("experiment.json").exists() {
+            Folder::remove_unbegun(path)?;
+            return Ok(Self::Missing);
+        }
+        let (_, experiment) = Folder::open(path)?;
+        if experiment.ended == Some(Ended::Completed) {
+            return Ok(Self::Finished);
+        }
+        if experiment.plan.kept().is_some() {
+            // Its documents went with its database: its rounds cannot be gone on with.
+            say!("{}: begun anew, for what its arms handed on is gone", path.display());
+            std::fs::remove_dir_all(path).map_err(|error| Error::file("remove", path, &error))?;
+            return Ok(Self::Missing);
+        }
+        Ok(Self::Cut(Box::new(Resumed::open(path)?.1)))
+    }
 }
 
 #[cfg(test)]
@@ -296,56 +308,74 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Verb};
     use clap::Parser as _;
+    use measure::arms;
+    use studies::{Asked, Study};
+    use workload::builtin;
 
-    fn verb(words: &[&str]) -> StudyVerb {
+    fn ask(words: &[&str]) -> StudyAsk {
         let cli = Cli::try_parse_from([&["mongodyno", "study"], words].concat());
         let Verb::Study(args) = cli.expect("a command line").verb else {
             unreachable!("it is a study")
         };
-        args.study.expect("one was named")
+        args.study.expect("one was named").ask().expect("a study that is asked for")
+    }
+
+    fn assert_sound(study: &dyn Study, part: &StudyPart, manifests: &[Manifest]) {
+        let (name, request) = (&part.name, &part.request);
+        let workload = request.workload.get().expect("it is built in");
+        let plan = builtin::open(workload, &request.parameters, 0).expect(name).plan;
+        let is_there = |name: &String| plan.phases.iter().any(|phase| phase.name == *name);
+        assert!(request.phases.iter().all(is_there), "{name}: {:?}", request.phases);
+        let drivers = request.drivers().expect("they are named");
+        let parsed = |driver: &String| arms::parse(manifests, driver).expect(driver);
+        let arms: Vec<_> = drivers.iter().map(parsed).collect();
+        for (driver, share) in &request.by_driver {
+            assert!(drivers.contains(driver), "{driver}");
+            assert!(share.phases.iter().flatten().chain(&share.original).all(is_there), "{driver}");
+            let takes = |name| share.phases.as_ref().is_none_or(|own| own.contains(name));
+            assert!(share.original.as_ref().is_none_or(takes), "{driver}");
+        }
+        let twins = arms::ids(&arms).expect("ids").iter().any(|id| id.contains('#'));
+        let known = study.definition().arms;
+        assert!(!twins || known.is_empty(), "what is known of an arm would be lost");
+        let server = request.server.as_ref().map(|words| words.get().expect("it is named"));
+        let server = server.expect("a server");
+        assert!(server::ServerChoice::parse(server, None).is_ok(), "{server}");
     }
 
     #[test]
     fn every_study_names_drivers_phases_and_a_server_that_there_are() {
         let manifests = discover(None).expect("manifests");
         for study in STUDIES {
-            let definition = study.definition();
-            let plan = planned(&verb(&[study.name()]), Vec::new(), 0, &manifests).expect("a plan");
-            let Some(plan) = plan.one() else { continue };
-            let phases = plan.workload.plan.phases.iter();
-            let phases: Vec<&str> = phases.map(|it| it.name.as_str()).collect();
-            assert!(definition.phases.iter().all(|it| phases.contains(&it.as_str())), "{phases:?}");
-            let mut all = Vec::new();
-            for planned in &plan.arms {
-                all.push(arms::parse(&manifests, &planned.driver).expect(&planned.driver));
-                let named = planned.phases.iter().flatten().chain(&planned.original);
-                for name in named {
-                    assert!(phases.contains(&name.as_str()), "{}: {name}", planned.driver);
-                }
-                let own = planned.phases.as_ref();
-                let takes = |name: &String| own.is_none_or(|own| own.contains(name));
-                assert!(planned.original.as_ref().is_none_or(takes), "{}", planned.driver);
+            let mut asked = Asked::default();
+            if study.definition().arms.is_empty() {
+                asked.request.drivers = manifests.iter().map(|it| Words::new(&it.name)).collect();
             }
-            let twins = arms::ids(&all).expect("ids").iter().any(|id| id.contains('#'));
-            assert!(!twins || definition.arms.is_empty(), "what is known of an arm would be lost");
-            let server = server::ServerChoice::parse(&definition.server, None);
-            assert!(server.is_ok(), "{}", definition.server);
-            assert!(plan.rounds >= 5, "rounds differ: fewer than five do not show it");
+            for part in studies::planned(study, &asked).expect("a plan") {
+                assert_sound(study, &part, &manifests);
+            }
+        }
+        for study in ["broker", "noise"] {
+            let parts = studies::planned(ask(&[study]).study, &Asked::default()).expect("a plan");
+            let rounds = parts[0].request.rounds.expect("rounds");
+            assert!(rounds >= 5, "rounds differ: fewer than five do not show it");
         }
     }
 
     #[test]
     fn every_scale_makes_a_workload_and_nonsense_is_refused() {
-        let plan =
-            |words: &[&str]| planned(&verb(&[&["broker"], words].concat()), Vec::new(), 0, &[]);
+        let plan = |words: &[&str]| {
+            let ask = ask(&[&["broker"], words].concat());
+            studies::planned(ask.study, &ask.asked)
+        };
         for (words, messages) in [
             (&["--quick"][..], "1000"),
             (&["--scale", "1"], "100000"),
             (&["--scale", "0.001"], "100"),
             (&["--quick", "--set", "messages=77"], "77"),
         ] {
-            let plan = plan(words).expect("a plan").one().expect("one");
-            assert_eq!(plan.workload.plan.parameters["messages"], messages, "{words:?}");
+            let parts = plan(words).expect("a plan");
+            assert_eq!(parts[0].request.parameters["messages"], messages, "{words:?}");
         }
         for nonsense in ["0", "-1", "0.0001", "NaN", "1e9", "inf"] {
             let error = plan(&[&format!("--scale={nonsense}")]).expect_err(nonsense);
@@ -355,7 +385,7 @@ mod tests {
 
     #[test]
     fn an_option_of_one_study_is_no_option_of_another() {
-        assert_eq!(verb(&["broker", "--consumer", "x"]).own["consumer"], "x");
+        assert_eq!(ask(&["broker", "--consumer", "x"]).asked.flags["consumer"], "x");
         let words = ["mongodyno", "study", "noise", "--consumer", "x"];
         assert!(Cli::try_parse_from(words).is_err());
     }

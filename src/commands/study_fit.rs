@@ -14,8 +14,8 @@ use base::paths::free_bytes;
 use measure::capacity;
 use measure::progress::duration;
 use record::samples::SAMPLE_BUDGET_BYTES;
+use record::study_folder::StudyPart;
 use server::Host;
-use studies::Part;
 
 /// What a part comes to.
 pub struct Fit {
@@ -35,14 +35,14 @@ pub struct Fit {
 /// A slip of the keyboard; a first part that takes longer than the budget; a part that this machine
 /// has no room for.
 pub fn fit(
-    parts: &[(&Part, &Ask)],
+    parts: &[(&StudyPart, &Ask)],
     budget: Option<Duration>,
     folder: &Path,
     manifests: &[Manifest],
 ) -> Result<Vec<Fit>> {
     let (mut fits, mut gone, mut sample_bytes) = (Vec::new(), Duration::ZERO, 0);
     for (part, ask) in parts {
-        let plan = RunPlan::new(ask, manifests, part.compares, None)?;
+        let plan = RunPlan::new(ask, manifests, None)?;
         let (takes, rounds) = (plan.until_look(), plan.settings.looks.first_rounds());
         let left_out = budget.and_then(|budget| over(budget, gone, takes));
         if let (Some(budget), Some(_), true) = (budget, &left_out, fits.is_empty()) {
@@ -99,7 +99,7 @@ pub fn refused(what: &str, takes: Duration, budget: Duration) -> Error {
     )
 }
 
-fn has_room(part: &Part, plan: &RunPlan<'_>) -> Result<()> {
+fn has_room(part: &StudyPart, plan: &RunPlan<'_>) -> Result<()> {
     let data = if starts_mongod(&plan.ask.request)? { Some(Host::detect()?.data()) } else { None };
     let (workload, interleave) = (&plan.workload, &plan.settings.interleave);
     capacity::check_client(workload, plan.limits.client_memory.as_ref())

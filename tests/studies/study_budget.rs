@@ -78,15 +78,15 @@ fn a_budget_too_small_for_the_first_part_is_refused() {
 }
 
 #[test]
-fn a_study_of_one_experiment_is_planned_or_refused_too() {
+fn a_study_of_one_part_is_planned_or_refused_too() {
     let lab = Lab::even_and_slow();
     let words = ["study", "noise", "-d", "even", "--quick", "--plan"];
     let output = lab.run(words);
     assert_eq!(code(&output), 0, "{}", said(&output));
-    let plan = stdout(&output);
-    assert!(plan.ends_with(": 2 arms, 2 phases, 4 rounds\n"), "{plan}");
+    let plan = flat(&stdout(&output));
+    assert!(plan.contains("copies 2 2 4 about ") && plan.ends_with(": 1 of 1 parts"), "{plan}");
     let told = refused(&lab, &[&words[..], &["--budget", "1s"]].concat());
-    assert!(told.contains("error: it takes about "), "{told}");
+    assert!(told.contains("error: copies takes about "), "{told}");
     assert!(told.contains(", --budget is 1 s\nhint: give --budget "), "{told}");
 }
 

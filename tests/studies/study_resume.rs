@@ -259,15 +259,36 @@ fn nothing_that_a_folder_names_is_run_or_read() {
         record["consumer"] = record["arms"][0].clone();
         record["consumer"]["id"] = json!(id);
     });
-    let request = json!({
-        "schema_version": 1, "mongodyno": "0", "command": [], "study": "crud-scale", "scale": 1.0,
-        "quick": true, "drivers": [id], "rounds": 1, "sets": {}, "seed": 1, "flags": {},
-        "order": "shuffled", "server": null, "by_uri": false,
-    });
     fs::create_dir(lab.path("study")).expect("a folder");
-    lab.write("study/study.json", &request.to_string());
+    let refused = |request: Value, name: &str, expected: &str| {
+        let part = json!({ "name": name, "request": request });
+        let study = json!({
+            "schema_version": 2, "mongodyno": "0", "command": [], "study": "crud-scale",
+            "scale": 1.0, "experiments": [part],
+        });
+        lab.write("study/study.json", &study.to_string());
+        let output = lab.run(["resume", "study"]);
+        assert!(code(&output) == 2 && stderr(&output).contains(expected), "{}", said(&output));
+    };
+    let with = |name: &str, value: Value| json!({ "workload": "crud-scale", name: value });
+    refused(with("drivers", json!([id])), "small", &expected);
+    refused(with("consumer", json!(id)), "small", &expected);
+    refused(with("server", json!(program)), "small", "hint: add --server ");
+    refused(with("uri", json!("mongodb://h")), "small", "hint: add --uri-file FILE");
+    refused(with("hosts", json!(["h:1"])), "small", "hint: add --hosts");
+    refused(with("rounds", json!(0)), "small", "its number of rounds is nothing");
+    for name in ["../out", "..", "/tmp", ".hidden"] {
+        refused(json!({ "workload": "crud" }), name, "is no name of a part");
+    }
+    let earlier = json!({
+        "schema_version": 2, "mongodyno": "0.1.0", "command": [], "study": "crud-scale",
+        "scale": 1.0, "quick": true, "drivers": [id], "rounds": 1, "sets": {}, "seed": 1,
+        "flags": {}, "order": "shuffled", "server": null, "by_uri": false,
+    });
+    lab.write("study/study.json", &earlier.to_string());
     let output = lab.run(["resume", "study"]);
-    assert!(code(&output) == 2 && stderr(&output).contains(&expected), "{}", said(&output));
+    let expected = "error: mongodyno 0.1.0 made this study, and this version cannot resume it\n";
+    assert!(code(&output) == 2 && stderr(&output).contains(expected), "{}", said(&output));
     assert!(!lab.path("traces").exists(), "the program of a study was run");
 }
 
@@ -302,7 +323,7 @@ fn requests_of_a_folder_are_checked_like_a_command_line() {
     gift.assert_refused("kept too little of it to go on", &[], |record| {
         record["request"] = json!(null);
     });
-    gift.assert_refused("this mongodyno has no study", &[], |record| {
+    gift.assert_refused("made this study, and this version cannot resume it", &[], |record| {
         record["study"] = json!({ "name": "gift", "scale": 1.0, "originals": {} });
     });
     gift.assert_refused("is not what it was", &[], |record| {

@@ -84,13 +84,13 @@ fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);
     lab.assert_nothing_runs();
     assert_readable(&lab);
-    let record = fs::read(lab.path("out/experiment.json")).expect("a record");
+    let record = fs::read(lab.made().join("experiment.json")).expect("a record");
 
     let refused = |words: &[&str], exit: i32, expected: &str| {
         let output = lab.run([&["resume", "out"], words].concat());
         assert_eq!(code(&output), exit, "{}", said(&output));
         assert!(stderr(&output).contains(expected), "{}", said(&output));
-        let now = fs::read(lab.path("out/experiment.json")).expect("a record");
+        let now = fs::read(lab.made().join("experiment.json")).expect("a record");
         assert!(now == record && lines(&lab) == kept, "a refused resume changes nothing");
     };
     refused(&[], 2, "which is not kept\nhint: add --uri");
@@ -133,7 +133,7 @@ fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
         "$0" report small/out --format csv >report.csv || exit 96
         mount -o remount,size=2g small || exit 95
         "$0" resume small/out >again.out 2>again.err || exit 94
-        cp small/out/runs.jsonl runs.jsonl"#;
+        cp small/out/cursor/runs.jsonl runs.jsonl"#;
     let Some(output) = lab.on_a_full_disk(test, (1, 256), &words, then) else { return };
     let content = |name: &str| fs::read_to_string(lab.path(name)).unwrap_or_default();
     let told = content("stderr");

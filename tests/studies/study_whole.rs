@@ -109,7 +109,7 @@ fn the_drivers_of_then_and_of_today() {
     let (experiment, runs) = read(&lab);
     assert_eq!(experiment.ended, Some(Ended::Completed));
     assert!(experiment.server.version.starts_with("4.4."), "{:?}", experiment.server);
-    assert_eq!(experiment.study.as_ref().map(|it| it.name.as_str()), Some("broker"));
+    assert!(experiment.settings.figures_only && experiment.settings.tap_last_round);
     let producers = producers(&experiment);
     assert_eq!(runs.len(), 2 * producers.len(), "{}", stderr(&output));
     for run in &runs {
@@ -189,14 +189,15 @@ fn a_change_stream_beside_a_tailable_cursor() {
 #[test]
 fn the_workload_can_be_had_changed_and_run() {
     let lab = Lab::with_shared_cache();
-    let eject = ["study", "broker", "--scale", "0.02", "--eject", "mine.yaml"];
+    let eject = ["study", "broker", "--scale", "0.02", "--eject", "mine"];
     let output = lab.run(eject);
     assert_eq!(code(&output), 0, "{}", said(&output));
-    assert_eq!(stdout(&output), "mine.yaml\n");
-    let text = fs::read_to_string(lab.path("mine.yaml")).expect("a workload");
-    assert!(text.contains("  messages: 2000  # "), "this scale's: {text}");
+    assert_eq!(stdout(&output), "mine\n");
+    let script = fs::read_to_string(lab.path("mine/study.sh")).expect("commands");
+    assert!(script.contains("mongodyno run broker.yaml --set messages=2000 "), "{script}");
+    assert!(script.contains(" -d go ") && script.contains(" --server embedded@4.4 "), "{script}");
     let server = ["--server", "embedded@4.4", "-d", "go", "--plan"];
-    let output = lab.run([&["run", "mine.yaml"], &server[..]].concat());
+    let output = lab.run([&["run", "mine/broker.yaml"], &server[..]].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     for phase in ["awaited", "think", "rate", "burst"] {
         assert!(stdout(&output).contains(phase), "{phase}: {}", said(&output));
@@ -204,5 +205,5 @@ fn the_workload_can_be_had_changed_and_run() {
     let output = lab.run(eject);
     assert_eq!(code(&output), 2, "{}", said(&output));
     assert!(stderr(&output).contains("nothing is written over"), "{}", said(&output));
-    assert_eq!(fs::read_to_string(lab.path("mine.yaml")).expect("a workload"), text);
+    assert_eq!(fs::read_to_string(lab.path("mine/study.sh")).expect("commands"), script);
 }

@@ -180,12 +180,19 @@ impl Lab {
         command.spawn().expect("the binary starts")
     }
 
+    /// The folder of the experiment: `out`, or its only part's of a study.
+    pub fn made(&self) -> PathBuf {
+        let parts = ["out/cursor", "out/copies"].map(|part| self.path(part));
+        parts.into_iter().find(|part| part.exists()).unwrap_or_else(|| self.path("out"))
+    }
+
     pub fn runs(&self) -> Vec<Value> {
-        json_lines(&self.path("out/runs.jsonl"))
+        json_lines(&self.made().join("runs.jsonl"))
     }
 
     pub fn record(&self) -> Value {
-        let text = fs::read_to_string(self.path("out/experiment.json")).expect("experiment.json");
+        let path = self.made().join("experiment.json");
+        let text = fs::read_to_string(path).expect("experiment.json");
         serde_json::from_str(&text).expect("JSON")
     }
 
@@ -266,7 +273,7 @@ impl Lab {
             {places}
             mount -t tmpfs -o size=2g tmpfs "$disk" || exit 99
             "$0" "$@" >stdout 2>stderr & run=$!
-            lines() {{ cat $out/runs.jsonl 2>/dev/null | wc -l; }}
+            lines() {{ cat $out/runs.jsonl $out/*/runs.jsonl 2>/dev/null | wc -l; }}
             used() {{ df -k --output=used "$disk" | tail -n 1; }}
             while [ "$(lines)" -lt {runs} ] && kill -0 $run; do sleep 0.02; done
             # The room is that above the least: a file under way may have been there at the first
@@ -408,7 +415,7 @@ impl Lab {
     /// Waits until `count` runs are written.
     pub fn wait_for_runs(&self, count: usize) {
         wait_until("finished runs", || {
-            let text = fs::read_to_string(self.path("out/runs.jsonl")).unwrap_or_default();
+            let text = fs::read_to_string(self.made().join("runs.jsonl")).unwrap_or_default();
             text.lines().count() >= count
         });
     }

@@ -49,7 +49,7 @@ pub fn words(drivers: &[&str], messages: u32, more: &[&str]) -> Vec<String> {
 
 /// Reads the records of a study.
 pub fn read(lab: &Lab) -> (Experiment, Vec<Run>) {
-    let (folder, experiment) = Folder::open(&lab.path("out")).expect("an experiment");
+    let (folder, experiment) = Folder::open(&lab.made()).expect("an experiment");
     let runs = folder.runs().expect("runs");
     (experiment, runs)
 }
@@ -88,7 +88,7 @@ pub const COLLECTION: &str = "messages_0";
 impl Broker {
     /// Waits until the study has begun.
     pub fn of(lab: &Lab) -> Self {
-        wait_until("the study has begun", || lab.path("out/experiment.json").exists());
+        wait_until("the study has begun", || lab.made().join("experiment.json").exists());
         let record = lab.record();
         let uri = record["server"]["uri"].as_str().expect("a server").to_owned();
         let database = record["databases"].as_array().and_then(|it| it.last()).expect("a database");
@@ -134,13 +134,14 @@ impl Broker {
         let burst = phases.iter().position(|it| it["name"] == BURST).expect("a burst");
         let mut arm = None;
         wait_until("a burst is under way", || {
-            arm =
-                fs::read_dir(lab.path("out/samples")).expect("samples").flatten().find_map(|it| {
+            arm = fs::read_dir(lab.made().join("samples")).expect("samples").flatten().find_map(
+                |it| {
                     let name = it.file_name().to_string_lossy().into_owned();
                     let rest = name.strip_prefix(&format!("r{round:02}-arm"))?;
                     let arm = rest.strip_suffix(&format!("-phase{burst}-process0.bin"))?;
                     arm.parse::<usize>().ok()
-                });
+                },
+            );
             arm.is_some() && self.count() > 100
         });
         let arm = &record["arms"][arm.expect("it is there")];
@@ -156,6 +157,6 @@ pub fn process(lab: &Lab, adapter: &str) -> i32 {
 }
 
 pub fn lines(lab: &Lab) -> Vec<String> {
-    let text = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap_or_default();
+    let text = fs::read_to_string(lab.made().join("runs.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }

@@ -6,7 +6,9 @@ use crate::progress::Progress;
 use adapter::driver_choice::PROCESSES;
 use adapter::environment::Environment;
 use base::error::Result;
-use record::records::{Arm, Limits, Link, Server as ServerFacts, ServerKind, ServerOptions};
+use record::records::{
+    Arm, DriverShare, Limits, Link, Server as ServerFacts, ServerKind, ServerOptions,
+};
 use server::ServerHandle;
 use tap::link::LinkSpec;
 use tap::validate::validate;
@@ -42,6 +44,7 @@ pub fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         seen: None,
         acknowledged: None,
         not_measured: BTreeMap::new(),
+        share: DriverShare::default(),
         server_version: None,
         limits: None,
         lock_sha256: environment.lock_sha256.clone(),

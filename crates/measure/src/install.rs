@@ -23,7 +23,7 @@ use adapter::protocol::Capabilities;
 use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use base::say;
-use record::records::Unavailable;
+use record::records::{DriverShare, Unavailable};
 use workload::plan::Plan;
 
 /// Characters of an installer's last line that the live line shows.
@@ -39,6 +39,16 @@ pub struct Installed {
 }
 
 impl Installed {
+    /// What some arms have to themselves, by their ids.
+    pub fn shares(
+        &self,
+        by_driver: &BTreeMap<String, DriverShare>,
+    ) -> BTreeMap<String, DriverShare> {
+        let own = self.arms.iter().zip(&self.words);
+        let own = own.filter_map(|((id, _), words)| Some((id.clone(), by_driver.get(words)?)));
+        own.map(|(id, share)| (id, share.clone())).collect()
+    }
+
     /// The adapter that reads the plan's messages: the one asked for; the arms' own, or where none
     /// of those reads them, another one that is installed. Of several, the one that needs the least
     /// time for each message. None where nobody has to.

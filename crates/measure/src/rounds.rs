@@ -69,7 +69,7 @@ impl Runner {
                 self.folder.write_experiment(&self.experiment)?;
             }
             let baseline_lost = self.configurations[0].losses.len() >= LOST_ROUNDS_MAX;
-            if baseline_lost && self.experiment.study.is_none() {
+            if baseline_lost && !self.experiment.settings.figures_only {
                 let base = &self.experiment.arms[0].id;
                 self.progress.note(&format!(
                     "no further rounds: the baseline {base} is lost, and without it nothing can be \
@@ -80,10 +80,10 @@ impl Runner {
         }
     }
 
-    /// The standing after a round, and whether it is enough. A study makes all the rounds it was
-    /// asked for: its answer is no comparison.
+    /// The standing after a round, and whether it is enough. Without verdicts all rounds are made
+    /// that were asked for.
     fn look(&mut self, round: u32, look: Look) -> Result<NextStep> {
-        if self.experiment.study.is_some() {
+        if self.experiment.settings.figures_only {
             return Ok(NextStep::Stop);
         }
         let deciding = (self.judge.deciding)(&self.folder, &self.experiment)?;
@@ -190,9 +190,10 @@ impl Runner {
         let mut taking = 0;
         for place in 0..arms.len() {
             let arm = arms[place].index;
-            let able = !self.experiment.arms[arm].not_measured.contains_key(phase);
+            let record = &self.experiment.arms[arm];
+            let able = !record.not_measured.contains_key(phase);
             let is_in = begins || self.slots.contains_key(&arm);
-            if able && is_in && self.configurations[arm].takes(phase) {
+            if able && is_in && record.share.takes(phase) {
                 arms.swap(taking, place);
                 runs.swap(taking, place);
                 taking += 1;

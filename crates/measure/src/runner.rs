@@ -89,8 +89,6 @@ pub struct ArmConfiguration {
     pub others: Vec<String>,
     /// URI through the tap; None: the arm goes past it.
     pub tapped_uri: Option<String>,
-    /// The phases it takes part in; None: all.
-    pub phases: Option<Vec<String>>,
     /// Its part in the plan; None until its adapter has said what it can do.
     pub part: Option<Part>,
     /// The reasons of its losses in the last rounds in a row.
@@ -102,22 +100,17 @@ impl ArmConfiguration {
         environment: Environment,
         (uri, others): (&str, &[String]),
         tapped_uri: Option<&str>,
-        phases: Option<Vec<String>>,
     ) -> Self {
         let own = |uri: &str| with_arm_options(uri, &environment.uri_options);
         let (uri, tapped_uri) = (own(uri), tapped_uri.map(own));
         let others = others.iter().map(|uri| own(uri)).collect();
-        Self { uri, others, tapped_uri, phases, part: None, losses: Vec::new(), environment }
+        Self { uri, others, tapped_uri, part: None, losses: Vec::new(), environment }
     }
 
     /// A consumer is no arm: it has all the memory that it wants.
     pub fn without_limit(mut self) -> Self {
         self.environment.memory_bytes = None;
         self
-    }
-
-    pub fn takes(&self, phase: &str) -> bool {
-        self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
     }
 }
 

@@ -179,26 +179,28 @@ pub struct Estimate {
     pub round_sample_bytes: u64,
 }
 
-/// `interleave` has the phases of `plan`, and may have more.
+/// `arms` are the warm-up of each, s, and its phases; None: all.
 pub fn estimate(
     plan: &Plan,
     interleave: &[PhaseInterleave],
-    profiles_s: &[f64],
+    arms: &[(f64, Option<&Vec<String>>)],
     quick: bool,
     measured_s: f64,
 ) -> Estimate {
     const GUESSED_RATE: f64 = 10_000.0;
     let mut seconds = 0.0;
     let mut operations = 0.0;
-    for profile_s in profiles_s {
+    for (profile_s, own) in arms {
         seconds += ARM_OVERHEAD_S;
         let mut calibrated = Vec::new();
         for (number, phase) in plan.phases.iter().enumerate() {
+            if own.is_some_and(|own| !own.contains(&phase.name)) {
+                continue;
+            }
             let mut warmup = warmup(*profile_s, phase, number == 0, quick);
             let (measured, count) = match phase.limit {
                 Limit::Duration { .. } => {
-                    let chosen = interleave.iter().find(|it| it.phase == phase.name);
-                    let interleave = chosen.map_or(Interleave::Turns, |it| it.interleave);
+                    let interleave = interleave[number].interleave;
                     let measured = planned(phase, measured_s, quick, interleave);
                     let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
                     (measured, measured * rate)
@@ -242,7 +244,7 @@ mod tests {
         let sets: BTreeMap<String, String> = sets.collect();
         let plan = builtin::open(workload, &sets, 1).expect("a workload").plan;
         let interleave = interleave(&plan, None, None).expect("a choice");
-        estimate(&plan, &interleave, &[1.0], false, MEASURED_S).round.as_secs_f64()
+        estimate(&plan, &interleave, &[(1.0, None)], false, MEASURED_S).round.as_secs_f64()
     }
 
     #[test]

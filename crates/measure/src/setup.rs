@@ -32,8 +32,8 @@ use futures_util::future::join_all;
 use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
-    Arm, ClientMemory, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION,
-    ServerKind, ServerOptions, Settings, Study, Unavailable,
+    Arm, ClientMemory, Database, DriverShare, Ended, Experiment, Machine, Placement, Request,
+    SCHEMA_VERSION, ServerKind, ServerOptions, Settings, Unavailable,
 };
 use server::connection_string::with_options;
 use server::{ServerHandle, StartOptions, listeners, places};
@@ -59,8 +59,8 @@ pub struct Setup {
     pub request: Request,
     /// Reads the messages of phases with a consumer.
     pub consumer: Option<(String, Environment)>,
-    /// None for a plain run.
-    pub study: Option<Study>,
+    /// What some arms have to themselves, by their ids.
+    pub shares: BTreeMap<String, DriverShare>,
     /// The experiment to continue, in the same folder.
     pub resumed: Option<Resumed>,
     pub limits: Limits,
@@ -251,8 +251,9 @@ impl Setup {
         let Workload { plan, pools, .. } = self.workload;
         let with_seen = |(id, it, twin): &(String, Environment, &'static str)| {
             // A twin is the baseline once more.
-            let seen = seen.get(if twin.is_empty() { id } else { &named[0].0 });
-            Arm { seen: seen.cloned(), ..arm(id, it, twin) }
+            let id_asked = if twin.is_empty() { id } else { &named[0].0 };
+            let share = self.shares.get(id_asked).cloned().unwrap_or_default();
+            Arm { seen: seen.get(id_asked).cloned(), share, ..arm(id, it, twin) }
         };
         let arms: Vec<Arm> = named.iter().map(with_seen).collect();
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
@@ -277,23 +278,20 @@ impl Setup {
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].as_str());
         let memory_bytes = self.limits.client_memory.as_ref().map(|it| it.bytes);
-        let configured = |port: usize, id: &str, environment: Environment, direct: bool| {
+        let configured = |port: usize, environment: Environment, direct: bool| {
             let tapped_uri = through(port).filter(|_| !direct);
-            let study = self.study.as_ref();
-            let phases = study.and_then(|study| study.phases.get(id).cloned());
             ArmConfiguration::new(
                 Environment { cores: cores.clone(), memory_bytes, ..environment },
                 (&uri, &others),
                 tapped_uri,
-                phases,
             )
         };
         let consumer = self.consumer.clone();
-        let consumer = consumer.map(|(id, it)| configured(named.len(), &id, it, false));
+        let consumer = consumer.map(|(_, it)| configured(named.len(), it, false));
         let consumer = consumer.map(ArmConfiguration::without_limit);
         let named = named.into_iter().enumerate();
         let configurations =
-            named.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT)).collect();
+            named.map(|(port, (_, it, twin))| configured(port, it, twin == DIRECT)).collect();
         let rounds = self.settings.looks.first_rounds();
         let mut request = self.request;
         mask_hosts(request.parameters.values_mut());
@@ -309,7 +307,7 @@ impl Setup {
             settings: self.settings,
             gaps: Vec::new(),
             plan,
-            study: self.study,
+            study: None,
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
@@ -320,8 +318,7 @@ impl Setup {
             client_memory: self.limits.client_memory,
         };
         let (mut experiment, finished) = begin(new, self.resumed.as_ref(), folder)?;
-        // A study looks through the tap once, at the end; a link is what it measures over.
-        let taps_last = experiment.study.is_some() && experiment.link.is_none();
+        let tap_from = if experiment.settings.tap_last_round { rounds } else { 1 };
         if server.is_some() {
             experiment.databases.push(Database { name: database.clone(), dropped: false });
         }
@@ -332,7 +329,7 @@ impl Setup {
             folder: folder.clone(),
             epoch,
             path,
-            tap_from: if taps_last { rounds } else { 1 },
+            tap_from,
             experiment,
             finished,
             database,
@@ -352,12 +349,11 @@ impl Setup {
         })
     }
 
-    /// The arms by id, with the reason of each twin of the baseline. A study compares curves and
-    /// not means: it needs none.
+    /// The arms by id, with the reason of each twin of the baseline. Without verdicts it has none.
     fn named(&self) -> Vec<(String, Environment, &'static str)> {
         let mut named: Vec<_> =
             self.environments.iter().cloned().map(|(id, it)| (id, it, "")).collect();
-        if self.study.is_some() {
+        if self.settings.figures_only {
             return named;
         }
         let (id, baseline) = self.environments[0].clone();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::plain;
-use crate::records::{ClientSample, Experiment, Run, SCHEMA_VERSION, ServerSample};
+use crate::records::{ClientSample, DriverShare, Experiment, Run, SCHEMA_VERSION, ServerSample};
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
 
@@ -130,7 +130,7 @@ impl Folder {
             ));
         }
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        Ok((Self { path }, experiment))
+        Ok((Self { path }, of_any_version(experiment)))
     }
 
     pub fn path(&self) -> &Path {
@@ -289,4 +289,16 @@ fn records<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(Vec<T>, bo
         }
     }
     Ok((records, false))
+}
+
+/// The same experiment with what an earlier version said by its study alone.
+fn of_any_version(mut experiment: Experiment) -> Experiment {
+    let Some(study) = &experiment.study else { return experiment };
+    experiment.settings.figures_only = true;
+    for arm in &mut experiment.arms {
+        let phases = study.phases.get(&arm.id).cloned();
+        let original = study.originals.get(&arm.id).cloned();
+        arm.share = DriverShare { phases, original };
+    }
+    experiment
 }

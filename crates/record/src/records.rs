@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 pub use crate::broker::Broker;
 pub use crate::death::{ClientMemory, Death};
 pub use crate::driver_options::Seen;
+pub use crate::earlier_study::EarlierStudy;
 pub use crate::limits::Limits;
 pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
-pub use crate::request::{Request, ServerOptions, Study};
+pub use crate::request::{DriverShare, Request, ServerOptions};
 pub use crate::server_kind::ServerKind;
 pub use crate::settings::{Blocks, GateUnclear, PhaseInterleave, Settings, SizedBy};
 pub use crate::wire::{Link, Tap, TapCommand};
@@ -50,9 +51,9 @@ pub struct Experiment {
     #[serde(default)]
     pub gaps: Vec<Gap>,
     pub plan: Plan,
-    /// The study it belongs to; None for a plain run.
-    #[serde(default)]
-    pub study: Option<Study>,
+    /// The study that it was made for, in folders of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<EarlierStudy>,
     /// Arms in the order asked for; the first is the baseline.
     pub arms: Vec<Arm>,
     /// Adapters that this machine cannot run, or versions that would not install.
@@ -177,6 +178,9 @@ pub struct Arm {
     /// Phases that it takes no part in, and why: "not measured: …".
     #[serde(default)]
     pub not_measured: BTreeMap<String, String>,
+    /// What its driver has to itself.
+    #[serde(default)]
+    pub share: DriverShare,
     /// Version of its server.
     #[serde(default)]
     pub server_version: Option<String>,

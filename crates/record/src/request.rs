@@ -63,6 +63,31 @@ pub struct Request {
     pub absorber: Vec<String>,
     /// Whether cores may halt between messages, even where they wake up late.
     pub no_keep_awake: bool,
+    /// Measured seconds of a phase that says none; None: the usual ones.
+    pub measured_s: Option<f64>,
+    /// Whether it only measures: it has no A/A arm and no verdicts, and ends after its rounds.
+    pub figures_only: bool,
+    /// Whether one more round follows the others, which alone goes through the tap.
+    pub tap_last_round: bool,
+    /// What some drivers have to themselves, by the words of `drivers`.
+    pub by_driver: BTreeMap<String, DriverShare>,
+}
+
+/// What one driver has to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriverShare {
+    /// The phases that it takes part in; None: all.
+    pub phases: Option<Vec<String>>,
+    /// The phase in which it issues as the program did that a study repeats.
+    pub original: Option<String>,
+}
+
+impl DriverShare {
+    /// Whether it takes part in a phase.
+    pub fn takes(&self, phase: &str) -> bool {
+        self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
+    }
 }
 
 impl Request {
@@ -134,9 +159,14 @@ impl Request {
         Ok(words)
     }
 
-    /// Whether the clients go through the tap, to be timed or to be slowed down.
+    /// Whether clients go through the tap in some round, to be timed or to be slowed down.
     pub fn goes_through_the_tap(&self) -> bool {
-        self.tap || self.link.is_some()
+        self.tap || self.tap_last_round || self.link.is_some()
+    }
+
+    /// Puts it on this server, whatever it was on before.
+    pub fn on_server(&mut self, server: impl Into<String>) {
+        (self.server, self.uri, self.hosts) = (Some(Words::new(server)), None, Vec::new());
     }
 
     /// # Errors
@@ -193,21 +223,4 @@ impl ServerOptions {
         let memory = bytes("server memory", self.memory_bytes);
         [cache, connections, memory].into_iter().flatten()
     }
-}
-
-/// The question for which an experiment was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Study {
-    /// `broker`.
-    pub name: String,
-    /// The part that it is, of a study of several experiments.
-    #[serde(default)]
-    pub part: Option<String>,
-    /// Its size, as a part of the original's.
-    pub scale: f64,
-    /// By arm: the phase that issues as the original program did.
-    pub originals: BTreeMap<String, String>,
-    /// By arm: its phases; an arm without an entry takes part in all.
-    #[serde(default)]
-    pub phases: BTreeMap<String, Vec<String>>,
 }

@@ -30,6 +30,12 @@ pub struct Settings {
     /// `--gate-unclear`: what a gate counts as that is not shown either way; None: neither.
     #[serde(default)]
     pub gate_unclear: Option<GateUnclear>,
+    /// Whether it only measures: no A/A arm, no verdicts, no more rounds than were asked for.
+    #[serde(default)]
+    pub figures_only: bool,
+    /// Whether the last round goes through the tap, and no other.
+    #[serde(default)]
+    pub tap_last_round: bool,
     /// Whether cores may be kept awake during turns.
     #[serde(default)]
     pub keep_awake: bool,

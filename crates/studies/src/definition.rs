@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use base::error::{Error, Result};
+use record::request::{DriverShare, Request};
+use record::words::Words;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,28 +61,28 @@ pub struct Arm {
     pub phases: Option<Vec<String>>,
 }
 
-/// Requests of the command line.
+/// A study as it is asked for.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// `--scale`.
+    /// Size, as a part of the original's; None: the study's own.
     pub scale: Option<f64>,
-    /// `--quick`.
-    pub quick: bool,
-    /// `-d`; without it and without arms of its own, a study takes every adapter.
-    pub drivers: Vec<String>,
-    /// `--rounds`.
-    pub rounds: Option<u32>,
-    /// `--parts`; none: all.
+    /// Names of the parts; none: all.
     pub parts: Vec<String>,
-    /// Parameters of the workload (`--set`), which win over the study's.
-    pub sets: BTreeMap<String, String>,
-    pub seed: u64,
     /// Values of the study's own flags, by name.
     pub flags: BTreeMap<&'static str, String>,
-    /// `--server`.
-    pub server: Option<String>,
-    /// Whether a server was named by connection string.
-    pub by_uri: bool,
+    /// What holds for all experiments. Its parameters win over the study's.
+    pub request: Request,
+}
+
+impl Asked {
+    /// The server that is named; None by connection string and where none is.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.request.server.as_ref().and_then(Words::given)
+    }
+
+    pub(crate) fn by_uri(&self) -> bool {
+        self.request.uri.is_some()
+    }
 }
 
 impl Definition {
@@ -90,7 +92,7 @@ impl Definition {
 
     /// The scale asked for, and its size. Refuses a scale that makes no experiment.
     pub fn scale(&self, asked: &Asked) -> Result<(f64, u64)> {
-        let usual = if asked.quick { self.quick_scale } else { self.scale };
+        let usual = if asked.request.quick { self.quick_scale } else { self.scale };
         let scale = asked.scale.unwrap_or(usual);
         let (size, unit) = (scale * self.size as f64, &self.unit);
         if size >= self.size_min as f64 && scale <= self.scale_max {
@@ -105,21 +107,31 @@ impl Definition {
 
     /// Past the tap, for a study of this size.
     pub fn rounds(&self, asked: &Asked, size: u64) -> u32 {
-        asked.rounds.or(self.rounds).unwrap_or(size as u32)
+        asked.request.rounds.or(self.rounds).unwrap_or(size as u32)
     }
 
-    /// The drivers of [`Definition::arms`].
+    /// The drivers of [`Definition::arms_asked`].
     pub fn drivers(&self, asked: &Asked) -> Vec<String> {
-        self.arms(&asked.drivers).into_iter().map(|it| it.driver).collect()
+        self.arms_asked(asked).into_iter().map(|arm| arm.driver).collect()
     }
 
     /// The drivers asked for, with the study's own definition of them; else its own.
-    pub fn arms(&self, drivers: &[String]) -> Vec<Arm> {
+    pub fn arms_asked(&self, asked: &Asked) -> Vec<Arm> {
+        let drivers = &asked.request.drivers;
         if drivers.is_empty() {
             return self.arms.clone();
         }
-        let known = |driver: &String| self.arms.iter().find(|it| &it.driver == driver).cloned();
-        let plain = |driver: &String| Arm { driver: driver.clone(), ..Arm::default() };
-        drivers.iter().map(|driver| known(driver).unwrap_or_else(|| plain(driver))).collect()
+        let known = |driver: &str| self.arms.iter().find(|arm| arm.driver == driver).cloned();
+        let plain = |driver: &str| Arm { driver: driver.to_owned(), ..Arm::default() };
+        let drivers = drivers.iter().filter_map(Words::given);
+        drivers.map(|driver| known(driver).unwrap_or_else(|| plain(driver))).collect()
+    }
+}
+
+impl Arm {
+    /// What it has to itself, by its driver; None: nothing.
+    pub(crate) fn share(self) -> Option<(String, DriverShare)> {
+        let share = DriverShare { phases: self.phases, original: self.original };
+        (share != DriverShare::default()).then_some((self.driver, share))
     }
 }

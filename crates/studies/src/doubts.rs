@@ -45,7 +45,7 @@ impl Doubts {
     /// that `compares`.
     pub fn of(part: &str, experiment: &Experiment, runs: &[Run], compares: bool) -> Self {
         let rounds = Rounds::new(experiment, runs);
-        let judged = compares || experiment.study.is_none();
+        let judged = compares || !experiment.settings.figures_only;
         let (mut found, mut cautions) = (Vec::new(), Vec::new());
         if judged {
             let Compared { rows, warnings, .. } = compare_all(experiment, &rounds);

@@ -16,7 +16,7 @@ pub mod write_cost;
 
 pub use definition::Asked;
 pub use render::render;
-pub use study::{Flag, Made, One, Outcome, Part, Plan, Study, planned};
+pub use study::{Flag, Made, Outcome, Study, planned};
 
 pub static STUDIES: [&dyn Study; 6] = [
     &broker::BrokerStudy,

@@ -1,22 +1,23 @@
-//! The parts of every study: the plan of its experiment, and the reading of its folder.
+//! The parts of every study: the plan of its experiments, and the reading of their folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::io::Write;
 
-use crate::definition::{Arm, Asked, Definition};
+use crate::definition::{Asked, Definition};
 use base::error::{Error, Result};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
 use record::request::Request;
+use record::study_folder::StudyPart;
 use record::words::Words;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::Schema;
 use serde_json::Value;
-use workload::{Workload, builtin};
+use workload::builtin;
 
-/// A question: the experiment that is made for it, and the reading of its folder.
+/// A question: the experiments that are made for it, and the reading of their folders.
 pub trait Study: Debug + Sync {
     /// Its name in the record and on the command line.
     fn name(&self) -> &'static str;
@@ -29,8 +30,11 @@ pub trait Study: Debug + Sync {
         &[]
     }
 
-    /// Refuses a scale or parameters that make no experiment.
-    fn plan(&self, asked: &Asked) -> Result<Plan>;
+    /// Its experiments, in their order.
+    ///
+    /// # Errors
+    /// A scale or parameters that make no experiment.
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>>;
 
     /// Schema of [`Study::analysis`].
     fn schema(&self) -> Schema;
@@ -53,41 +57,64 @@ pub trait Study: Debug + Sync {
     }
 }
 
-/// The plan of a study, of the parts that were asked for.
+/// The experiments of a study, of the parts that were asked for.
 ///
 /// # Errors
 /// As [`Study::plan`]; a part that there is not, a parameter that no part has.
-pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Plan> {
-    match study.plan(asked)? {
-        Plan::Parts(parts) => {
-            let parts = chosen(parts, asked)?;
-            let known = parts.iter().flat_map(Part::parameters);
-            let known: BTreeSet<String> = known.collect();
-            if let Some(name) = asked.sets.keys().find(|name| !known.contains(*name)) {
-                return Err(Error::usage(
-                    format!("--set {name}: no workload of these parts has this parameter"),
-                    format!("it takes {}", known.into_iter().collect::<Vec<_>>().join(", ")),
-                ));
-            }
-            Ok(Plan::Parts(parts))
-        }
-        one if asked.parts.is_empty() => Ok(one),
-        Plan::One(_) => Err(Error::usage(
-            format!("--parts: {} is one experiment", study.name()),
-            "leave it out",
-        )),
-    }
-}
-
-/// Of these parts those that were asked for.
-fn chosen(mut parts: Vec<Part>, asked: &Asked) -> Result<Vec<Part>> {
-    let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
-    if let Some(unknown) = asked.parts.iter().find(|it| !names.contains(it)) {
+pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Vec<StudyPart>> {
+    let mut parts = study.plan(asked)?;
+    let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+    if let Some(unknown) = asked.parts.iter().find(|name| !names.contains(name)) {
         let hint = format!("it has {}", names.join(", "));
         return Err(Error::usage(format!("--parts: there is no part {unknown}"), hint));
     }
-    parts.retain(|it| asked.parts.is_empty() || asked.parts.contains(&it.name));
+    parts.retain(|part| asked.parts.is_empty() || asked.parts.contains(&part.name));
+    let known: BTreeSet<String> = parts.iter().flat_map(parameters).collect();
+    if let Some(name) = asked.request.parameters.keys().find(|name| !known.contains(*name)) {
+        return Err(Error::usage(
+            format!("--set {name}: no workload of these parts has this parameter"),
+            format!("it takes {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+        ));
+    }
+    let usual = study.definition().server;
+    for StudyPart { request, .. } in &mut parts {
+        if request.server.is_none() && request.uri.is_none() && request.hosts.is_empty() {
+            request.server = Some(Words::new(&usual));
+        }
+    }
     Ok(parts)
+}
+
+/// Parameters of its workload.
+fn parameters(part: &StudyPart) -> Vec<String> {
+    builtin::parameters(part.request.workload.given().expect("it is built in"))
+}
+
+/// A part that only measures and cannot be missing. Parameters of the user that its workload has
+/// replace the study's `own`.
+pub(crate) fn part<'a>(
+    name: &str,
+    workload: &str,
+    own: impl IntoIterator<Item = (&'a str, String)>,
+    drivers: &[String],
+    rounds: u32,
+    asked: &Asked,
+) -> StudyPart {
+    let known = builtin::parameters(workload);
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let mut parameters: BTreeMap<String, String> = own.collect();
+    let theirs = asked.request.parameters.iter().filter(|(name, _)| known.contains(name));
+    parameters.extend(theirs.map(|(name, value)| (name.clone(), value.clone())));
+    let request = Request {
+        workload: Words::new(workload),
+        parameters,
+        drivers: drivers.iter().map(Words::new).collect(),
+        rounds: Some(rounds),
+        quick: false,
+        figures_only: true,
+        ..asked.request.clone()
+    };
+    StudyPart { name: name.to_owned(), request, needs: None }
 }
 
 /// An option with a value that one study alone has.
@@ -101,97 +128,10 @@ pub struct Flag {
     pub help: &'static str,
 }
 
-/// The experiments of a study.
-#[derive(Debug)]
-pub enum Plan {
-    /// One, in the study's folder, with options that `run` has not.
-    One(Box<One>),
-    /// Several, each as `run` makes it, in folders of their own.
-    Parts(Vec<Part>),
-}
-
-impl Plan {
-    /// The one experiment; None of several.
-    pub fn one(self) -> Option<One> {
-        match self {
-            Self::One(one) => Some(*one),
-            Self::Parts(_) => None,
-        }
-    }
-}
-
-/// A part of a study: an experiment that `run` could make as well.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// Its folder within the study's.
-    pub name: String,
-    /// Of a built-in workload, without a seed.
-    pub request: Request,
-    /// With an A/A arm and verdicts. Without, it is a table of figures and has all its rounds.
-    pub compares: bool,
-    /// Why it may be missing, on a machine that lacks a program; None: the study fails then.
-    pub needs: Option<String>,
-}
-
-impl Part {
-    /// A table of figures that cannot be missing. Parameters of the user that its workload has
-    /// stand in the place of the study's `own`.
-    pub(crate) fn new<'a>(
-        name: &str,
-        workload: &str,
-        own: impl IntoIterator<Item = (&'a str, String)>,
-        drivers: &[String],
-        rounds: u32,
-        asked: &Asked,
-    ) -> Self {
-        let known = builtin::parameters(workload);
-        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
-        let mut parameters: BTreeMap<String, String> = own.collect();
-        let theirs = asked.sets.iter().filter(|(name, _)| known.contains(name));
-        parameters.extend(theirs.map(|(name, value)| (name.clone(), value.clone())));
-        let request = Request {
-            workload: Words::new(workload),
-            parameters,
-            drivers: drivers.iter().map(Words::new).collect(),
-            rounds: Some(rounds),
-            ..Request::default()
-        };
-        Self { name: name.to_owned(), request, compares: false, needs: None }
-    }
-
-    /// With changes to its request.
-    pub(crate) fn with(mut self, change: impl FnOnce(&mut Request)) -> Self {
-        change(&mut self.request);
-        self
-    }
-
-    /// Parameters of its workload.
-    fn parameters(&self) -> Vec<String> {
-        builtin::parameters(self.request.workload.given().expect("it is built in"))
-    }
-}
-
-/// The one experiment of a study.
-#[derive(Debug)]
-pub struct One {
-    pub workload: Workload,
-    /// Its size, as a part of the original's.
-    pub scale: f64,
-    pub arms: Vec<Arm>,
-    /// Rounds past the tap.
-    pub rounds: u32,
-    /// One more round, through the tap.
-    pub tap: bool,
-    /// Short windows, as `run --quick` has them.
-    pub quick: bool,
-    /// The reader of messages in phases with a consumer; None: the fastest.
-    pub consumer: Option<String>,
-}
-
 /// A finished experiment, as far as a report may read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'a> {
-    /// Its part; empty for the one experiment of a study.
+    /// Its part; empty for the one experiment of a study by an earlier version.
     pub part: &'a str,
     pub folder: &'a Folder,
     pub experiment: &'a Experiment,
@@ -217,7 +157,7 @@ impl<'a> From<Made<'a>> for Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Of a study of one experiment.
+    /// The first, and of some studies the only one.
     pub fn only(&self) -> &Made<'a> {
         &self.made[0]
     }
@@ -270,7 +210,7 @@ fn shared_options(names: &[&str]) -> Option<String> {
 
 /// The request of a part as a command line.
 #[cfg(test)]
-pub(crate) fn words(part: &Part) -> String {
+pub(crate) fn words(part: &StudyPart) -> String {
     part.request.words().expect("a study names nothing that has to be given again").join(" ")
 }
 

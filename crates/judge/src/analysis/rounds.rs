@@ -34,8 +34,8 @@ impl<'a> Rounds<'a> {
         };
         let begun: BTreeSet<u32> = runs.iter().map(|run| run.round).collect();
         let numbers: Vec<u32> = begun.into_iter().filter(whole).collect();
-        // A study compares no arms with each other: it keeps to the rounds it was asked for.
-        let judged = experiment.study.is_none();
+        // Without verdicts an experiment keeps to the rounds that it was asked for.
+        let judged = !experiment.settings.figures_only;
         let around = around(&by_key, &numbers);
         let disturbed: Vec<bool> = around.iter().map(|it| judged && it.is_disturbed()).collect();
         let (look, step) = experiment.settings.looks.standing(&disturbed);

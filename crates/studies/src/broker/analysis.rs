@@ -30,10 +30,9 @@ pub fn analyse(experiment: &Experiment, runs: &[Run]) -> BrokerAnalysis {
 }
 
 fn phase_analysis(experiment: &Experiment, runs: &[Run], phase: &Phase) -> PhaseAnalysis {
-    let originals = experiment.study.as_ref().map(|study| &study.originals);
     let rows = experiment.arms.iter().filter_map(|arm| {
         let own: Vec<&Run> = runs.iter().filter(|run| run.arm == arm.id).collect();
-        let original = originals.and_then(|it| it.get(&arm.id)) == Some(&phase.name);
+        let original = arm.share.original.as_ref() == Some(&phase.name);
         row(&arm.id, original, &own, phase)
     });
     PhaseAnalysis {

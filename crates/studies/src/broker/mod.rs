@@ -23,22 +23,24 @@ pub use parts::{PartsRow, parts, parts_rows};
 pub use picture::{Content, Measured, Panel, Row, Since, scatter};
 pub use rows::{rows, taking_part};
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
-use crate::definition::{Asked, Definition};
-use crate::study::{Flag, Made, One, Outcome, Plan, Study};
+use crate::definition::{Arm, Asked, Definition};
+use crate::study::{Flag, Made, Outcome, Study, part};
 use base::error::Result;
+use record::study_folder::StudyPart;
+use record::words::Words;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
 use types::BrokerAnalysis;
-use workload::builtin;
 use workload::plan::Pacing;
 
 const QUICK_WARMUP_S: &str = "0.1";
 const CONSUMER: &str = "consumer";
+/// The part with the producers of 2014, whose consumer has a tailable cursor.
+const CURSOR: &str = "cursor";
 
 /// Why does the latency of some drivers' messages grow with their count?
 #[derive(Debug)]
@@ -61,28 +63,25 @@ impl Study for BrokerStudy {
         }]
     }
 
-    fn plan(&self, asked: &Asked) -> Result<Plan> {
-        let warmup = asked.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
-        if !asked.parts.is_empty() {
-            return Ok(Plan::Parts(vec![streams::part(asked, warmup)?]));
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
+        let warmup = asked.request.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
+        if asked.parts.iter().any(|name| name != CURSOR) {
+            return Ok(vec![streams::part(asked, warmup)?]);
         }
         let definition = self.definition();
-        let (scale, messages) = definition.scale(asked)?;
+        let (_, messages) = definition.scale(asked)?;
         // A think time of 1 ms makes each message take more than 1 ms: a tenth of them shows it.
         let think = (messages / 10).clamp(100, 1_000);
         let own = [("messages", messages.to_string()), ("think_messages", think.to_string())];
-        let own = own.into_iter().chain(warmup).map(|(name, value)| (name.to_owned(), value));
-        let mut sets: BTreeMap<String, String> = own.collect();
-        sets.extend(asked.sets.clone());
-        Ok(Plan::One(Box::new(One {
-            workload: builtin::open(&definition.workload, &sets, asked.seed)?,
-            scale,
-            arms: definition.arms(&asked.drivers),
-            rounds: definition.rounds(asked, messages),
-            tap: true,
-            quick: false,
-            consumer: asked.flags.get(CONSUMER).cloned(),
-        })))
+        let own = own.into_iter().chain(warmup);
+        let (drivers, rounds) = (definition.drivers(asked), definition.rounds(asked, messages));
+        let part = part(CURSOR, &definition.workload, own, &drivers, rounds, asked);
+        Ok(vec![part.with(|request| {
+            request.consumer = asked.flags.get(CONSUMER).map(Words::new);
+            request.tap_last_round = true;
+            let arms = definition.arms_asked(asked).into_iter();
+            request.by_driver = arms.filter_map(Arm::share).collect();
+        })])
     }
 
     fn schema(&self) -> Schema {
@@ -131,7 +130,10 @@ impl Study for BrokerStudy {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use workload::builtin;
 
     #[test]
     fn the_programs_of_2014_take_part_as_they_were() {

@@ -23,9 +23,10 @@ use std::io::Write;
 pub use types::{BulkLoadAnalysis, Load};
 
 use crate::definition::{Asked, Definition};
-use crate::study::{Flag, Outcome, Plan, Study};
+use crate::study::{Flag, Outcome, Study};
 use crate::table::{cell, csv};
 use base::error::Result;
+use record::study_folder::StudyPart;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
@@ -54,8 +55,8 @@ impl Study for BulkLoadStudy {
         }]
     }
 
-    fn plan(&self, asked: &Asked) -> Result<Plan> {
-        parts::parts(&self.definition(), asked).map(Plan::Parts)
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
+        parts::parts(&self.definition(), asked)
     }
 
     fn schema(&self) -> Schema {

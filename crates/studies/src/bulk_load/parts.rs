@@ -2,9 +2,10 @@
 
 use super::HOSTS;
 use crate::definition::{Asked, Definition};
-use crate::study::Part;
+use crate::study;
 use base::error::Result;
 use record::request::Request;
+use record::study_folder::StudyPart;
 use record::words::Words;
 use stats::threshold::Interleave;
 use workload::builtin;
@@ -76,7 +77,7 @@ pub fn about(part: &str) -> &'static str {
 ///
 /// # Errors
 /// A scale that makes no experiment.
-pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
+pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<StudyPart>> {
     let (_, documents) = definition.scale(asked)?;
     let own = [
         ("documents", documents),
@@ -86,12 +87,14 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     ];
     let counted = |of: u64| (documents / of / COUNTED_BATCH).max(1) * COUNTED_BATCH;
     let own = own.into_iter().chain(COUNTS.map(|(name, of)| (name, counted(of))));
-    let ours = asked.server.clone().unwrap_or_else(|| definition.server.clone());
     // A server by connection string is one: ours stand in for several.
-    let ours = if asked.by_uri { definition.server.clone() } else { ours };
+    let ours = asked.server().unwrap_or(&definition.server).to_owned();
     let hosts = |request: &mut Request| match asked.flags.get(HOSTS) {
-        Some(hosts) => request.hosts = hosts.split(',').map(Words::new).collect(),
-        None => request.server = Some(Words::new(format!("{ours}:hosts={SERVERS}"))),
+        Some(hosts) => {
+            let hosts = hosts.split(',').map(Words::new).collect();
+            (request.server, request.uri, request.hosts) = (None, None, hosts);
+        }
+        None => request.on_server(format!("{ours}:hosts={SERVERS}")),
     };
     let set = format!("{ours}:replset={MEMBERS}");
     let star = Star {
@@ -129,18 +132,18 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     if !ours.starts_with("absorber") {
         let phases = DEALT.iter().flat_map(|it| SHARD_THREADS.map(|count| format!("{it}_{count}")));
         let mut part = star.part(BY_SHARDS, "bulk-shards", phases);
-        if !asked.by_uri {
+        if !asked.by_uri() {
             // Embedded servers come without a mongos.
             let mongod = if ours.starts_with("embedded") { "mongod" } else { &ours };
-            part.request.server = Some(Words::new(format!("{mongod}:shards={SERVERS}")));
+            part.request.on_server(format!("{mongod}:shards={SERVERS}"));
         }
         part.needs = Some("it takes a mongos in front of shards".to_owned());
         parts.push(part);
         let of_set = star.part(BY_MEMBERS, "bulk-load", of_set);
-        parts.push(of_set.with(|request| request.server = Some(Words::new(set))));
+        parts.push(of_set.with(|request| request.on_server(set)));
     }
     // A small load outgrows nothing.
-    if documents >= OUTGROWN && !asked.by_uri && !ours.starts_with("absorber") {
+    if documents >= OUTGROWN && !asked.by_uri() && !ours.starts_with("absorber") {
         let part = |name| {
             let phases = ["data_over_cache", "index_over_cache"].map(str::to_owned);
             star.part(name, "bulk-cache", phases)
@@ -165,11 +168,16 @@ struct Star<'a> {
 }
 
 impl Star<'_> {
-    fn part(&self, name: &str, workload: &str, phases: impl IntoIterator<Item = String>) -> Part {
+    fn part(
+        &self,
+        name: &str,
+        workload: &str,
+        phases: impl IntoIterator<Item = String>,
+    ) -> StudyPart {
         let known = builtin::parameters(workload);
         let own = self.own.iter().filter(|(name, _)| known.iter().any(|it| it == name));
         let own = own.map(|(name, value)| (*name, value.to_string()));
-        Part::new(name, workload, own, &self.drivers, self.rounds, self.asked).with(|request| {
+        study::part(name, workload, own, &self.drivers, self.rounds, self.asked).with(|request| {
             request.phases = phases.into_iter().collect();
             // A load does not pause: its tenths are told apart by the clock.
             request.interleave = Some(Interleave::Runs);

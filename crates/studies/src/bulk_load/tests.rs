@@ -11,7 +11,9 @@ use crate::evidence::{Evidence, Shown};
 use crate::study::planned;
 use crate::study::words;
 use record::records::ServerSample;
+use record::request::Request;
 use record::samples::Sample;
+use record::words::Words;
 use stats::descriptive::over_rounds;
 use std::collections::BTreeMap;
 use workload::builtin;
@@ -177,7 +179,7 @@ fn a_rate_falls_with_the_documents_or_not() {
 fn counts_grow_tenfold_to_those_of_the_scale() {
     let counts = |scale: f64| {
         let asked = Asked { scale: Some(scale), ..Asked::default() };
-        let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
+        let parts = BulkLoadStudy.plan(&asked).expect("a plan");
         parts.into_iter().find(|it| it.name == BY_COUNT).map(|it| words(&it))
     };
     assert_eq!(counts(0.0005), None, "a small load has no smaller one");
@@ -334,7 +336,7 @@ fn names_are_all_that_the_documents_differ_by() {
 fn a_batch_larger_than_the_load_is_left_out() {
     let parts = |scale: f64| {
         let asked = Asked { scale: Some(scale), ..Asked::default() };
-        let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
+        let parts = BulkLoadStudy.plan(&asked).expect("a plan");
         words(&parts[0])
     };
     assert!(!parts(0.001).contains("--phase batch_10000 "));
@@ -348,10 +350,10 @@ fn a_batch_larger_than_the_load_is_left_out() {
 fn a_set_reaches_every_part_whose_workload_has_it() {
     let plan = |sets: &[(&str, &str)]| {
         let sets = sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        planned(&BulkLoadStudy, &Asked { sets: sets.collect(), ..Asked::default() })
+        let request = Request { parameters: sets.collect(), ..Request::default() };
+        planned(&BulkLoadStudy, &Asked { request, ..Asked::default() })
     };
-    let Ok(Plan::Parts(parts)) = plan(&[("documents", "77"), ("few", "5")]) else { panic!() };
-    for part in parts {
+    for part in plan(&[("documents", "77"), ("few", "5")]).expect("a plan") {
         let said = words(&part);
         assert!(said.contains(" documents=77 ") && !said.contains("ments=52000"), "{said}");
         assert_eq!(
@@ -465,8 +467,10 @@ fn shards_have_the_tenths_of_ten_seconds() {
 #[test]
 fn a_mongos_is_our_own_or_the_one_that_is_named() {
     let shards = |server: Option<&str>, by_uri: bool| {
-        let asked = Asked { server: server.map(str::to_owned), by_uri, ..Asked::default() };
-        let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
+        let uri = by_uri.then(|| Words::new("mongodb://h"));
+        let request = Request { server: server.map(Words::new), uri, ..Request::default() };
+        let asked = Asked { request, ..Asked::default() };
+        let parts = BulkLoadStudy.plan(&asked).expect("a plan");
         let part = parts.into_iter().find(|it| it.name == BY_SHARDS)?;
         assert!(part.needs.is_some(), "a machine may have no mongos");
         Some(words(&part))

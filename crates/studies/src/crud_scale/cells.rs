@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Asked, Definition};
-use crate::study::Part;
+use crate::study;
+use record::study_folder::StudyPart;
 use stats::threshold::Interleave;
 
 /// Millions of documents at scale 1.
@@ -99,7 +100,7 @@ pub fn all(quick: bool) -> Vec<Cell> {
 }
 
 /// The experiments of a size.
-pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> Vec<Part> {
+pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> Vec<StudyPart> {
     let (drivers, rounds) = (definition.drivers(asked), definition.rounds(asked, size));
     let part = |cell: Cell| {
         let mut documents = size * u64::from(cell.millions);
@@ -124,10 +125,10 @@ pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> V
         own.push(("tenth", (documents / 10).to_string()));
         // As the original did; one-way writes could not take turns anyway.
         let is_remote = matches!(cell.series, Series::Remote | Series::RemoteAcknowledged);
-        Part::new(&cell.name(), workload, own, &drivers, rounds, asked).with(|request| {
+        study::part(&cell.name(), workload, own, &drivers, rounds, asked).with(|request| {
             request.interleave = Some(Interleave::Runs);
             request.link = is_remote.then(|| LINK.to_owned());
         })
     };
-    all(asked.quick).into_iter().map(part).collect()
+    all(asked.request.quick).into_iter().map(part).collect()
 }

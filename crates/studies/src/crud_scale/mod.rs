@@ -22,9 +22,10 @@ use std::io::Write;
 
 use crate::definition::{Asked, Definition};
 use crate::evidence::Evidence;
-use crate::study::{Outcome, Plan, Study};
+use crate::study::{Outcome, Study};
 use crate::table::{cell, csv};
 use base::error::Result;
+use record::study_folder::StudyPart;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
@@ -43,10 +44,10 @@ impl Study for CrudScaleStudy {
         Definition::read(include_str!("../../../../studies/crud-scale/study.toml"))
     }
 
-    fn plan(&self, asked: &Asked) -> Result<Plan> {
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
         let definition = self.definition();
         let (scale, size) = definition.scale(asked)?;
-        Ok(Plan::Parts(cells::parts(&definition, asked, scale, size)))
+        Ok(cells::parts(&definition, asked, scale, size))
     }
 
     fn schema(&self) -> Schema {

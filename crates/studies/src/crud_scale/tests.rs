@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::cells::{self, Cell};
 use super::*;
 use crate::evidence::Shown;
-use crate::study::{Made, Part};
+use crate::study::Made;
 use record::folder::Folder;
 use record::records::{Experiment, Run};
 use serde_json::json;
@@ -19,10 +19,10 @@ const ROUNDS: u32 = 6;
 const ARM: &str = "a@1";
 
 /// Every part at the smallest scale, with its plan.
-fn planned() -> &'static [(Cell, Part, workload::plan::Plan)] {
-    static PLANNED: OnceLock<Vec<(Cell, Part, workload::plan::Plan)>> = OnceLock::new();
+fn planned() -> &'static [(Cell, StudyPart, workload::plan::Plan)] {
+    static PLANNED: OnceLock<Vec<(Cell, StudyPart, workload::plan::Plan)>> = OnceLock::new();
     PLANNED.get_or_init(|| {
-        let of = |(cell, part): (Cell, Part)| {
+        let of = |(cell, part): (Cell, StudyPart)| {
             let Request { workload, parameters, .. } = &part.request;
             let workload = workload.get().expect("it is built in");
             let workload = builtin::open(workload, parameters, 1).expect("a workload");
@@ -32,17 +32,14 @@ fn planned() -> &'static [(Cell, Part, workload::plan::Plan)] {
     })
 }
 
-fn parts(scale: f64) -> Vec<Part> {
+fn parts(scale: f64) -> Vec<StudyPart> {
     let asked = Asked { scale: Some(scale), ..Asked::default() };
-    let Plan::Parts(parts) = CrudScaleStudy.plan(&asked).expect("a plan") else {
-        panic!("a study of parts")
-    };
-    parts
+    CrudScaleStudy.plan(&asked).expect("a plan")
 }
 
 /// Rounds of each part, at so many operations a second that scatter by `noise`.
-fn made_up(rate: impl Fn(Cell, &str) -> f64, noise: f64) -> Vec<(Part, Experiment, Vec<Run>)> {
-    let of = |(cell, part, plan): &(Cell, Part, workload::plan::Plan)| {
+fn made_up(rate: impl Fn(Cell, &str) -> f64, noise: f64) -> Vec<(StudyPart, Experiment, Vec<Run>)> {
+    let of = |(cell, part, plan): &(Cell, StudyPart, workload::plan::Plan)| {
         let runs = (1..=ROUNDS).map(|round| {
             let off = 1.0 + noise * (f64::from(round) - 3.5) / 2.5;
             let phases = plan.phases.iter().map(|it| phase(&it.name, rate(*cell, &it.name) * off));
@@ -59,8 +56,8 @@ fn made_up(rate: impl Fn(Cell, &str) -> f64, noise: f64) -> Vec<(Part, Experimen
             "started_at": "2026-11-22T10:00:00Z", "finished_at": "2026-11-22T10:01:00Z",
             "ended": "completed", "command": ["mongodyno", "study", "crud-scale"],
             "settings": {"seed": 1, "looks": stats::looks::LookPlan::fixed(ROUNDS),
-                "interleave": [], "measured_s": 3.0, "keep_awake": true},
-            "study": {"name": "crud-scale", "part": part.name, "scale": 0.001, "originals": {}},
+                "interleave": [], "measured_s": 3.0, "keep_awake": true,
+                "figures_only": true},
             "plan": plan, "unavailable": [],
             "arms": [{"id": ARM, "adapter": "fake", "is_aa": false, "driver": "fake",
                 "version": "1", "native": null, "runtime": "fake 1", "concurrency": "threads",
@@ -97,7 +94,10 @@ fn phase(name: &str, throughput: f64) -> Value {
 }
 
 /// Answers `look` about the study of these parts.
-fn looked<T>(parts: &[(Part, Experiment, Vec<Run>)], look: impl FnOnce(&Outcome<'_>) -> T) -> T {
+fn looked<T>(
+    parts: &[(StudyPart, Experiment, Vec<Run>)],
+    look: impl FnOnce(&Outcome<'_>) -> T,
+) -> T {
     let path = tempfile::tempdir().expect("a folder");
     let folder = Folder::create(&path.path().join("it")).expect("a folder");
     let made = parts.iter().map(|(part, experiment, runs)| Made {
@@ -248,7 +248,7 @@ fn parts_are_a_star_of_the_original_s_sizes() {
     let parts = parts(1.0);
     let of = |name: &str| {
         let part = parts.iter().find(|it| it.name == name).expect(name);
-        assert!(!part.compares);
+        assert!(part.request.figures_only);
         words(part)
     };
     let largest = of("one-way-10m");
@@ -264,11 +264,9 @@ fn parts_are_a_star_of_the_original_s_sizes() {
 #[test]
 fn a_parameter_goes_to_the_parts_that_have_it() {
     let sets = BTreeMap::from([("searches".to_owned(), "7".to_owned())]);
-    let Plan::Parts(parts) = CrudScaleStudy.plan(&Asked { sets, ..Asked::default() }).expect("it")
-    else {
-        panic!("a study of parts")
-    };
-    let searches = |part: &Part| part.request.parameters.get("searches").cloned();
+    let request = Request { parameters: sets, ..Request::default() };
+    let parts = CrudScaleStudy.plan(&Asked { request, ..Asked::default() }).expect("a plan");
+    let searches = |part: &StudyPart| part.request.parameters.get("searches").cloned();
     let with = parts.iter().filter(|part| searches(part).as_deref() == Some("7"));
     let without: Vec<&str> =
         parts.iter().filter(|part| searches(part).is_none()).map(|it| it.name.as_str()).collect();

@@ -15,9 +15,10 @@ pub use types::{PartRows, Ratio, Row, UpgradeAnalysis};
 
 use crate::definition::{Asked, Definition};
 use crate::evidence::Evidence;
-use crate::study::{Flag, Outcome, Part, Plan, Study};
+use crate::study::{self, Flag, Outcome, Study};
 use base::error::{Error, Result};
 use record::request::Request;
+use record::study_folder::StudyPart;
 use report::drawing::Drawing;
 use report::history;
 use report::study::View;
@@ -68,13 +69,18 @@ impl Study for DriverUpgradeStudy {
         }]
     }
 
-    fn plan(&self, asked: &Asked) -> Result<Plan> {
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
         let definition = self.definition();
-        let threads = asked.sets.get("threads").and_then(|it| it.parse().ok()).unwrap_or(THREADS);
+        let threads = asked
+            .request
+            .parameters
+            .get("threads")
+            .and_then(|it| it.parse().ok())
+            .unwrap_or(THREADS);
         let operations = operations(&definition, asked, threads)?;
-        let rounds = asked.rounds.or(definition.rounds).expect("its definition has them");
+        let rounds = asked.request.rounds.or(definition.rounds).expect("its definition has them");
         let arms = definition.drivers(asked);
-        let warmup = asked.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
+        let warmup = asked.request.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
         let part = |name: &str, workload: &str, arms: &[String], phases: &[&str]| {
             let fewer = operations.min(UNWAITED_MAX / threads * threads);
             let own = [("operations", operations.to_string()), (UNWAITED, fewer.to_string())];
@@ -82,7 +88,7 @@ impl Study for DriverUpgradeStudy {
             let own = own.into_iter().filter(|(name, _)| known.iter().any(|it| it == name));
             let own = own.chain(warmup.clone());
             let phases = phases.iter().map(|phase| (*phase).to_owned()).collect();
-            Part::new(name, workload, own, arms, rounds, asked)
+            study::part(name, workload, own, arms, rounds, asked)
                 .with(|request| request.phases = phases)
         };
         let ends = ends(&arms);
@@ -92,23 +98,25 @@ impl Study for DriverUpgradeStudy {
         // Fewer than the threads: some have to wait.
         let connections = (threads * 6 / 10).max(CONNECTIONS_MIN) as u32;
         // The last of the ten builds has both ways to call it.
-        let both_apis = asked.drivers.is_empty();
+        let both_apis = asked.request.drivers.is_empty();
         let mut parts = vec![
-            Part { compares: true, ..usual(VERSIONS, &arms) },
+            usual(VERSIONS, &arms).with(|request| request.figures_only = false),
             usual(CONCERN, &by_concern(&ends, both_apis)),
             usual(REVERSE, &ends).with(order(Order::Reverse)),
             part(GROWING, "growing", &ends, &[]).with(order(Order::Given)),
             usual(CONNECTIONS, &ends)
                 .with(|request| request.server_limits.connections = Some(connections)),
-            Part { compares: true, ..usual(WIRE, &ends).with(|request| request.tap = true) },
+            usual(WIRE, &ends).with(|request| {
+                (request.figures_only, request.tap) = (false, true);
+            }),
             part(UNWAITED, "driver-upgrade", &ends, &[UNWAITED]),
         ];
         // Only a mongod that we start is told to accept few.
-        let absorber = asked.server.as_deref().is_some_and(|it| it.starts_with("absorber"));
-        if asked.by_uri || absorber {
-            parts.retain(|it| it.name != CONNECTIONS);
+        let absorber = asked.server().is_some_and(|server| server.starts_with("absorber"));
+        if asked.by_uri() || absorber {
+            parts.retain(|part| part.name != CONNECTIONS);
         }
-        Ok(Plan::Parts(parts))
+        Ok(parts)
     }
 
     fn schema(&self) -> Schema {
@@ -148,7 +156,7 @@ impl Study for DriverUpgradeStudy {
 fn operations(definition: &Definition, asked: &Asked, threads: u64) -> Result<u64> {
     let (scale, each) = definition.scale(asked)?;
     let Some(total) = asked.flags.get(TOTAL) else { return Ok(each * threads) };
-    let usual = if asked.quick { definition.quick_scale } else { definition.scale };
+    let usual = if asked.request.quick { definition.quick_scale } else { definition.scale };
     if scale.to_bits() != usual.to_bits() {
         return Err(Error::usage(
             format!("--total {total} and --scale {scale} are two sizes"),

@@ -8,32 +8,30 @@ use crate::evidence::Evidence;
 use crate::evidence::Shown;
 use crate::study::words;
 use record::records::ClientSample;
+use record::words::Words;
 use serde_json::{from_value, json};
 use stats::descriptive::{Interval, OverRounds};
 use std::collections::BTreeMap;
 
-fn parts(asked: &Asked) -> Vec<Part> {
-    match DriverUpgradeStudy.plan(asked).expect("a plan") {
-        Plan::Parts(parts) => parts,
-        Plan::One(_) => unreachable!("it has several"),
-    }
+fn parts(asked: &Asked) -> Vec<StudyPart> {
+    DriverUpgradeStudy.plan(asked).expect("a plan")
 }
 
-fn drivers(names: &[&str]) -> Vec<String> {
-    names.iter().map(|it| (*it).to_owned()).collect()
+fn with(request: Request) -> Vec<StudyPart> {
+    parts(&Asked { request, ..Asked::default() })
 }
 
 #[test]
 fn parts_have_every_version_or_the_ends_of_each_line() {
-    let asked = Asked { drivers: drivers(&["a@1", "a@2", "a@3", "b@7"]), ..Asked::default() };
-    let parts = parts(&asked);
-    let arms = |part: &Part| part.request.drivers().expect("drivers");
+    let drivers = ["a@1", "a@2", "a@3", "b@7"].map(Words::new).into();
+    let parts = with(Request { drivers, ..Request::default() });
+    let arms = |part: &StudyPart| part.request.drivers().expect("drivers");
     let of: Vec<Vec<String>> = parts.iter().map(arms).collect();
     let (every, ends) = (vec!["a@1", "a@2", "a@3", "b@7"], vec!["a@1", "a@3", "b@7"]);
     let ends = || ends.clone();
     let concern = ["a@1/w=0", "a@3/w=0", "b@7/w=0", "a@1/w=1", "a@3/w=1", "b@7/w=1"];
     assert_eq!(of, [every, concern.to_vec(), ends(), ends(), ends(), ends(), ends()]);
-    assert_eq!(parts.iter().filter(|part| part.compares).count(), 2);
+    assert_eq!(parts.iter().filter(|part| !part.request.figures_only).count(), 2);
 }
 
 #[test]
@@ -54,21 +52,22 @@ fn one_thing_differs_between_two_arms_of_a_factor() {
 
 #[test]
 fn a_users_parameter_wins_over_the_quick_one() {
-    let sets = BTreeMap::from([("warmup".to_owned(), "2".to_owned())]);
-    let parts = parts(&Asked { quick: true, sets, ..Asked::default() });
+    let parameters = BTreeMap::from([("warmup".to_owned(), "2".to_owned())]);
+    let parts = with(Request { quick: true, parameters, ..Request::default() });
     assert_eq!(parts[0].request.parameters["warmup"], "2");
 }
 
 #[test]
 fn fewer_connections_than_threads_are_accepted() {
     let limit = |threads: &str| {
-        let sets = BTreeMap::from([("threads".to_owned(), threads.to_owned())]);
-        let parts = parts(&Asked { sets, ..Asked::default() });
+        let parameters = BTreeMap::from([("threads".to_owned(), threads.to_owned())]);
+        let parts = with(Request { parameters, ..Request::default() });
         let part = parts.into_iter().find(|it| it.name == CONNECTIONS).expect("a part");
         part.request.server_limits.connections.expect("a limit")
     };
     assert_eq!(["100", "500", "8"].map(limit), [60, 300, 30]);
-    let theirs = parts(&Asked { by_uri: true, ..Asked::default() });
+    let uri = Some(Words::new("mongodb://h"));
+    let theirs = with(Request { uri, ..Request::default() });
     assert!(theirs.iter().all(|it| it.name != CONNECTIONS), "their server has its own limit");
 }
 
@@ -80,7 +79,7 @@ fn each_thread_or_all_together() {
         let flags = BTreeMap::from([(TOTAL, total.to_owned())]);
         DriverUpgradeStudy.plan(&Asked { scale, flags, ..Asked::default() })
     };
-    let Plan::Parts(all) = total("10000", None).expect("a plan") else { unreachable!() };
+    let all = total("10000", None).expect("a plan");
     assert_eq!(all[0].request.parameters["operations"], "10000");
     for (nonsense, scale, hint) in [
         ("many", None, "write --total 10000"),

@@ -16,20 +16,21 @@ pub use analysis::analyse;
 pub use scatter::{Scatter, Told};
 pub use types::{NoiseAnalysis, PhaseNoise, Row};
 
-use crate::definition::{Arm, Asked, Definition};
+use crate::definition::{Asked, Definition};
 use crate::evidence::Evidence;
-use crate::study::{One, Outcome, Plan, Study};
+use crate::study::{Outcome, Study, part};
 use crate::table::csv;
 use base::error::Result;
 use format::{MISSING, change, figure};
+use record::study_folder::StudyPart;
 use report::drawing::Drawing;
 use report::study::{Column, PhaseView, Table, TableRow, View};
 use scatter::ASKED_PERCENT;
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
-use workload::builtin;
-use workload::plan::Limit;
 
+/// The one part.
+const COPIES: &str = "copies";
 /// Seconds of each phase. Its forty turns take two, and as many again where the round is not
 /// precise by then. With the three of `run`, six rounds would take more than ten minutes.
 const PHASE_S: f64 = 1.0;
@@ -47,30 +48,23 @@ impl Study for NoiseStudy {
         Definition::read(include_str!("../../../../studies/noise/study.toml"))
     }
 
-    fn plan(&self, asked: &Asked) -> Result<Plan> {
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
         let definition = self.definition();
-        let (scale, size) = definition.scale(asked)?;
-        let mut workload = builtin::open(&definition.workload, &asked.sets, asked.seed)?;
-        workload.plan.phases.retain(|phase| definition.phases.contains(&phase.name));
-        for phase in &mut workload.plan.phases {
-            phase.limit = Limit::Duration { seconds: Some(PHASE_S) };
-        }
-        let mut arms: Vec<Arm> = Vec::new();
-        for arm in definition.arms(&asked.drivers) {
-            // `resume` asks for both copies again.
-            if !arms.contains(&arm) {
-                arms.extend([arm.clone(), arm]);
+        let (_, size) = definition.scale(asked)?;
+        let mut drivers: Vec<String> = Vec::new();
+        for driver in definition.drivers(asked) {
+            // A user may have named both copies.
+            if !drivers.contains(&driver) {
+                drivers.extend([driver.clone(), driver]);
             }
         }
-        Ok(Plan::One(Box::new(One {
-            workload,
-            scale,
-            arms,
-            rounds: definition.rounds(asked, size),
-            tap: false,
-            quick: asked.quick,
-            consumer: None,
-        })))
+        let rounds = definition.rounds(asked, size);
+        let part = part(COPIES, &definition.workload, [], &drivers, rounds, asked);
+        Ok(vec![part.with(|request| {
+            request.phases = definition.phases;
+            request.measured_s = Some(PHASE_S);
+            request.quick = asked.request.quick;
+        })])
     }
 
     fn schema(&self) -> Schema {

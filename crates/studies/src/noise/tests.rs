@@ -4,9 +4,12 @@ use super::*;
 use crate::evidence::Shown;
 use crate::study::Made;
 use record::records::{Experiment, Run};
+use record::request::Request;
+use record::words::Words;
 use serde_json::json;
 use stats::looks::LookPlan;
 use stats::order::Order;
+use workload::builtin;
 
 const ARMS: [&str; 4] = ["a@1", "a@1#2", "b@1", "b@1#2"];
 
@@ -14,8 +17,8 @@ const ARMS: [&str; 4] = ["a@1", "a@1#2", "b@1", "b@1#2"];
 fn made_up(rounds: u32, difference: f64, foreign: impl Fn(u32) -> f64) -> (Experiment, Vec<Run>) {
     // None of their documents is read.
     let sets = ["documents", "deletable"].map(|name| (name.to_owned(), "100".to_owned()));
-    let asked = Asked { sets: sets.into(), ..Asked::default() };
-    let plan = NoiseStudy.plan(&asked).expect("a plan").one().expect("one").workload.plan;
+    let mut plan = builtin::open("crud", &sets.into(), 0).expect("a workload").plan;
+    plan.phases.truncate(2);
     let arm = |id: &&str| {
         json!({
             "id": id, "adapter": "fake", "is_aa": false, "driver": "fake", "version": "1",
@@ -29,8 +32,8 @@ fn made_up(rounds: u32, difference: f64, foreign: impl Fn(u32) -> f64) -> (Exper
         "finished_at": format!("2026-11-21T10:{:02}:{:02}Z", rounds * 80 / 60, rounds * 80 % 60),
         "ended": "completed", "command": ["mongodyno", "study", "noise"],
         "settings": {"seed": 1, "looks": LookPlan::fixed(rounds), "interleave": [],
-            "measured_s": 3.0, "keep_awake": true},
-        "study": {"name": "noise", "scale": 0.5, "originals": {}}, "plan": plan,
+            "measured_s": 1.0, "keep_awake": true, "figures_only": true},
+        "plan": plan,
         "arms": ARMS.iter().map(arm).collect::<Vec<_>>(), "unavailable": [],
         "server": {"kind": "embedded", "version": "6.0.5", "uri": "mongodb://127.0.0.1:1/",
             "flags": [], "topology": "standalone", "source": null},
@@ -144,17 +147,22 @@ fn a_fixed_order_is_said_in_what_compares() {
 
 #[test]
 fn every_driver_has_a_copy_also_when_both_are_asked_for_again() {
-    let asked = |drivers: &[&str]| Asked {
-        drivers: drivers.iter().map(|it| (*it).to_owned()).collect(),
-        ..Asked::default()
+    let planned = |drivers: &[String]| {
+        let drivers = drivers.iter().map(Words::new).collect();
+        let request = Request { drivers, ..Request::default() };
+        let [part] = &NoiseStudy.plan(&Asked { request, ..Asked::default() }).expect("a plan")[..]
+        else {
+            panic!("it has one part")
+        };
+        part.request.clone()
     };
-    let once = NoiseStudy.plan(&asked(&["a", "b"])).expect("a plan").one().expect("one");
-    let drivers: Vec<&str> = once.arms.iter().map(|arm| arm.driver.as_str()).collect();
+    let once = planned(&["a", "b"].map(str::to_owned));
+    let drivers = once.drivers().expect("they are named");
     assert_eq!(drivers, ["a", "a", "b", "b"]);
-    let again = NoiseStudy.plan(&asked(&drivers)).expect("a plan").one().expect("one");
-    assert_eq!(again.arms, once.arms);
-    let phases: Vec<&str> = once.workload.plan.phases.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(phases, ["insert_one", "find_one"], "names are those of the workload");
+    assert_eq!(planned(&drivers), once);
+    let plan = builtin::open("crud", &once.parameters, 0).expect("a workload").plan;
+    let has = |name: &String| plan.phases.iter().any(|phase| &phase.name == name);
+    assert!(once.phases.iter().all(has), "names are those of the workload: {:?}", once.phases);
 }
 
 #[test]
@@ -176,11 +184,4 @@ fn every_format_has_a_row_a_driver() {
     assert!(csv.contains("\ninsert_one,a@1,6,3.3"), "{csv}");
     let none = crate::render(&NoiseStudy, &made, "svg", &report::Options::default());
     assert!(none.is_err(), "it draws nothing");
-}
-
-#[test]
-fn a_study_of_one_experiment_has_no_parts() {
-    let asked = Asked { parts: vec!["forms".to_owned()], ..Asked::default() };
-    let error = crate::planned(&NoiseStudy, &asked).expect_err("it has none");
-    assert_eq!(error.message, "--parts: noise is one experiment");
 }

@@ -17,10 +17,11 @@ pub use analysis::analyse;
 use std::io::Write;
 
 use crate::definition::{Asked, Definition};
-use crate::study::{Flag, Outcome, Part, Plan, Study};
+use crate::study::{self, Flag, Outcome, Study};
 use base::error::{Error, Result};
 use base::units::parse_bytes;
 use record::request::Request;
+use record::study_folder::StudyPart;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
@@ -69,10 +70,10 @@ impl Study for WriteCostStudy {
         }]
     }
 
-    fn plan(&self, asked: &Asked) -> Result<Plan> {
+    fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
         let definition = self.definition();
         let (_, small) = definition.scale(asked)?;
-        Ok(Plan::Parts(parts(&definition, asked, small)?))
+        parts(&definition, asked, small)
     }
 
     fn schema(&self) -> Schema {
@@ -102,17 +103,17 @@ impl Study for WriteCostStudy {
 }
 
 /// A star: sizes, bytes and memory are swept each with the others at one value.
-fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Part>> {
+fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<StudyPart>> {
     let rounds = definition.rounds(asked, small);
     let large = small / SMALL_PER_LARGE;
     let drivers = definition.drivers(asked);
-    let usual = if asked.quick { CLIENT_MEMORY_QUICK } else { CLIENT_MEMORY_USUAL };
+    let usual = if asked.request.quick { CLIENT_MEMORY_QUICK } else { CLIENT_MEMORY_USUAL };
     let memory = asked.flags.get(CLIENT_MEMORY).map_or(usual, String::as_str);
     let memory_bytes = parse_bytes(memory)
         .map_err(|it| Error::usage(format!("--{CLIENT_MEMORY} {memory}: {it}"), "such as 1GiB"))?;
     let set = |name: &'static str, value: u64| (name, value.to_string());
     let part = |name: &str, workload: &str, own: Vec<(&str, String)>, rounds: u32| {
-        Part::new(name, workload, own, &drivers, rounds, asked)
+        study::part(name, workload, own, &drivers, rounds, asked)
     };
     let documents = |name: &str, count: u64| {
         let own = vec![

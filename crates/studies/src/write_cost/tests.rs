@@ -234,22 +234,20 @@ fn a_picture_has_a_line_for_each_driver() {
     assert_eq!(picture::by_size("writing", &[("a@1", &Line::default())]), None);
 }
 
-fn parts(asked: &Asked) -> Vec<crate::study::Part> {
-    match WriteCostStudy.plan(asked).expect("a plan") {
-        Plan::Parts(parts) => parts,
-        Plan::One(_) => unreachable!("it has parts"),
-    }
+fn parts(asked: &Asked) -> Vec<StudyPart> {
+    WriteCostStudy.plan(asked).expect("a plan")
+}
+
+fn with_parameters<const N: usize>(parameters: [(&str, &str); N]) -> Request {
+    let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    Request { parameters: parameters.map(own).into(), ..Request::default() }
 }
 
 #[test]
 fn scale_one_is_the_original_and_settings_go_where_they_belong() {
-    let sets = [("fill", "text"), ("documents", "77")];
-    let asked = Asked {
-        scale: Some(1.0),
-        sets: sets.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        ..Asked::default()
-    };
-    let has = |parts: &[crate::study::Part], part: &str, word: &str| {
+    let request = with_parameters([("fill", "text"), ("documents", "77")]);
+    let asked = Asked { scale: Some(1.0), request, ..Asked::default() };
+    let has = |parts: &[StudyPart], part: &str, word: &str| {
         let part = parts.iter().find(|it| it.name == part).expect(part);
         part.request.words().expect("words").iter().any(|it| it == word)
     };
@@ -259,7 +257,7 @@ fn scale_one_is_the_original_and_settings_go_where_they_belong() {
     let set = parts(&asked);
     assert!(has(&set, "small", "documents=77") && has(&set, "memory", "fill=text"));
     assert!(!has(&set, "stored", "fill=text"), "it has no such parameter");
-    let wrong = Asked { sets: [("x".to_owned(), "1".to_owned())].into(), ..Asked::default() };
+    let wrong = Asked { request: with_parameters([("x", "1")]), ..Asked::default() };
     assert!(planned(&WriteCostStudy, &wrong).is_err());
     let flags = [("client-memory", "much".to_owned())].into();
     assert!(WriteCostStudy.plan(&Asked { flags, ..Asked::default() }).is_err());

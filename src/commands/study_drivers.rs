@@ -1,35 +1,10 @@
-//! The plan of a study for a command line.
+//! The drivers of a study on this machine.
 
-use crate::cli::{StudyFlags, StudyVerb, pairs};
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use measure::arms::{self, Arm};
 use record::records::Unavailable;
-use studies::{Asked, Plan, Study};
-
-/// The plan of a study for this command line; one that names no arms takes every adapter.
-pub fn planned(
-    verb: &StudyVerb,
-    drivers: Vec<String>,
-    seed: u64,
-    manifests: &[Manifest],
-) -> Result<Plan> {
-    let StudyFlags { scale, quick, rounds, parts, set, server, at, .. } = &verb.common;
-    let drivers = taking_part(verb.study, drivers, manifests)?.0;
-    let asked = Asked {
-        scale: *scale,
-        quick: *quick,
-        drivers,
-        rounds: *rounds,
-        parts: parts.clone(),
-        sets: pairs(set, "--set")?,
-        seed,
-        flags: verb.own.clone(),
-        server: server.clone(),
-        by_uri: at.uri.is_some(),
-    };
-    studies::planned(verb.study, &asked)
-}
+use studies::Study;
 
 /// The drivers that were asked for; without any those of the study, or every adapter. Also those
 /// whose place others take, for this machine can run none of them.
@@ -65,7 +40,12 @@ pub fn taking_part(
     Ok((others, Some(instead)))
 }
 
-/// Of these drivers the arms whose adapters this machine can run, and what the others lack.
+/// A driver that is left out, and why.
+pub fn reason(it: Unavailable) -> (String, String) {
+    (it.adapter, format!("{}; {}", it.reason, it.hint))
+}
+
+/// The arms of these drivers whose adapters this machine can run, and what the others lack.
 ///
 /// # Errors
 /// A driver that there is not; none that can be run.

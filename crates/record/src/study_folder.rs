@@ -1,4 +1,4 @@
-//! `study.json`: the request of a study of several experiments. Each of them is a folder beside it.
+//! `study.json`: the experiments of a study. Each is made in a folder beside it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::plain;
 use crate::records::SCHEMA_VERSION;
+use crate::request::Request;
+use crate::words::{FromFolder as _, Plain};
 use base::error::{Error, Result};
-use stats::order::Order;
 
 const NAME: &str = "study.json";
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The command line of a study, and the parts of it that were left out.
+/// The experiments that a study was asked for, and those of them that were left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StudyRequest {
+pub struct StudyRecord {
     pub schema_version: u32,
     /// Version of mongodyno that wrote it.
     pub mongodyno: String,
@@ -23,36 +24,46 @@ pub struct StudyRequest {
     pub command: Vec<String>,
     /// `crud-scale`.
     pub study: String,
+    /// Its size, as a part of the original's.
     pub scale: f64,
-    pub quick: bool,
-    /// As `-d` takes them; none: the study's.
-    pub drivers: Vec<String>,
-    pub rounds: Option<u32>,
-    /// The parts that were asked for; none: all.
+    /// In the order in which they are made; none where an earlier version kept its flags instead.
     #[serde(default)]
-    pub parts: Vec<String>,
-    /// Parameters of the workload.
-    pub sets: BTreeMap<String, String>,
-    pub seed: u64,
-    /// Values of the study's own options.
-    pub flags: BTreeMap<String, String>,
-    pub order: Order,
-    /// None: the study's.
-    pub server: Option<String>,
-    /// Whether it was asked for by connection string, which is not kept.
-    pub by_uri: bool,
-    /// Reasons by part.
+    pub experiments: Vec<StudyPart>,
+    /// Whether the user named no drivers: those that the machine cannot run are left out.
+    #[serde(default)]
+    pub own_drivers: bool,
+    /// Reasons by part and by driver.
     #[serde(default)]
     pub left_out: BTreeMap<String, String>,
 }
 
-impl StudyRequest {
+/// A part of a study: an experiment that `run` could make as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyPart {
+    /// Its folder within the study's.
+    pub name: String,
+    pub request: Request,
+    /// Why it may be missing, on a machine that lacks a program; None: the study fails then.
+    #[serde(default)]
+    pub needs: Option<String>,
+}
+
+impl StudyPart {
+    /// With changes to its request.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Request)) -> Self {
+        change(&mut self.request);
+        self
+    }
+}
+
+impl StudyRecord {
     pub fn is_in(folder: &Path) -> bool {
         folder.join(NAME).exists()
     }
 
     /// # Errors
-    /// No such file, or one of a newer version.
+    /// No such file, one of a newer version, or one whose parts lie elsewhere.
     pub fn read(folder: &Path) -> Result<Self> {
         let refused = |what: String| {
             let file = folder.join(NAME);
@@ -63,7 +74,11 @@ impl StudyRequest {
         if read.schema_version > SCHEMA_VERSION {
             return Err(refused(format!("its schema is version {}", read.schema_version)));
         }
-        Ok(read)
+        let is_name = |name: &str| Plain::may_give(name) && !name.starts_with('.');
+        match read.experiments.iter().find(|part| !is_name(&part.name)) {
+            Some(part) => Err(refused(format!("{} is no name of a part", part.name))),
+            None => Ok(read),
+        }
     }
 
     /// Whole or not at all; makes the folder.

@@ -1,0 +1,127 @@
+//! The report of a study's folder, of as many parts as were made.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::study_drivers::unknown;
+use base::error::{Error, Exit, Result};
+use base::strings::shell_quoted;
+use record::folder::Folder;
+use record::plain;
+use record::records::{Experiment, Run};
+use record::study_folder::StudyRecord;
+use studies::{Made, Outcome};
+
+/// Writes the page and prints the result, of as many parts as were made.
+pub fn show(record: &StudyRecord, folder: &Path, json: bool) -> Result<()> {
+    let parts = MadeParts::read(record, folder)?;
+    let page = parts.render(record, folder, "html")?;
+    plain::write_whole(folder, "report.html", &page)
+        .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
+    let format = if json { "json" } else { "terminal" };
+    super::print_result(&parts.render(record, folder, format)?)?;
+    if parts.made.iter().flat_map(|it| &it.3).all(|run| run.phases.is_empty()) {
+        return Err(Error::new(
+            Exit::RunInvalid,
+            "nothing could be measured: each run is void",
+            "see the reasons above",
+        ));
+    }
+    Ok(())
+}
+
+/// The report of a study's folder.
+///
+/// # Errors
+/// No part that was made; a format that studies do not have.
+pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
+    let record = StudyRecord::read(folder)?;
+    MadeParts::read(&record, folder)?.render(&record, folder, format)
+}
+
+/// The report of the one experiment that a study was to an earlier version.
+///
+/// # Errors
+/// As [`report`].
+pub fn report_one(
+    study: &str,
+    folder: Folder,
+    experiment: Experiment,
+    format: &str,
+) -> Result<Vec<u8>> {
+    let path = folder.path().to_owned();
+    let runs = folder.runs()?;
+    let made = vec![(String::new(), folder, experiment, runs)];
+    MadeParts { made, not_begun: Vec::new() }.rendered(study, BTreeMap::new(), &path, format)
+}
+
+/// The parts of a study that were made, with their names, and the names of the others.
+struct MadeParts {
+    made: Vec<(String, Folder, Experiment, Vec<Run>)>,
+    not_begun: Vec<String>,
+}
+
+impl MadeParts {
+    fn read(record: &StudyRecord, folder: &Path) -> Result<Self> {
+        let is_there = |name: &String| folder.join(name).join("experiment.json").exists();
+        let is_earlier = record.experiments.is_empty();
+        let names = record.experiments.iter().map(|part| part.name.clone());
+        let names = if is_earlier { folders(folder) } else { names.collect() };
+        let (there, not_begun): (Vec<String>, _) = names.into_iter().partition(is_there);
+        let mut made = Vec::new();
+        for name in there {
+            let (part, experiment) = Folder::open(&folder.join(&name))?;
+            let runs = part.runs()?;
+            made.push((name, part, experiment, runs));
+        }
+        if is_earlier {
+            // Its parts were made one after the other.
+            made.sort_by(|(.., a, _), (.., b, _)| a.started_at.cmp(&b.started_at));
+            return Ok(Self { made, not_begun: Vec::new() });
+        }
+        Ok(Self { made, not_begun })
+    }
+
+    fn render(&self, record: &StudyRecord, folder: &Path, format: &str) -> Result<Vec<u8>> {
+        let mut left_out = record.left_out.clone();
+        for name in &self.not_begun {
+            left_out.entry(name.clone()).or_insert("it has not begun".to_owned());
+        }
+        self.rendered(&record.study, left_out, folder, format)
+    }
+
+    fn rendered(
+        &self,
+        study: &str,
+        left_out: BTreeMap<String, String>,
+        folder: &Path,
+        format: &str,
+    ) -> Result<Vec<u8>> {
+        let study = studies::find(study).ok_or_else(|| unknown(study))?;
+        if self.made.is_empty() {
+            return Err(Error::new(
+                Exit::RunInvalid,
+                format!("{}: no part of the study was made", folder.display()),
+                format!("mongodyno resume {}", shell_quoted(&folder.display())),
+            ));
+        }
+        let made = self.made.iter().map(|(name, folder, experiment, runs)| Made {
+            part: name,
+            folder,
+            experiment,
+            runs,
+        });
+        let made = made.collect();
+        let outcome = Outcome { made, left_out, folder: folder.display().to_string() };
+        let mut options = super::terminal_options();
+        let page = folder.join("report.html");
+        options.page = page.exists().then(|| page.display().to_string());
+        studies::render(study, &outcome, format, &options)
+    }
+}
+
+/// Names of the folders in one.
+fn folders(folder: &Path) -> Vec<String> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
