@@ -167,7 +167,7 @@ pub fn msg(id: i32, flags: u32, body: &Document, sequences: &[(&str, &[Document]
         parts.extend([vec![1], length.to_le_bytes().to_vec(), section]);
     }
     if flags & 1 != 0 {
-        parts.push(vec![0xab; 4]); // a checksum, which nobody verifies
+        parts.push(vec![0xab; 4]); // a checksum, which no one verifies
     }
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
     message(id, OpCode::Msg, &parts)

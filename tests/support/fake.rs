@@ -42,7 +42,7 @@ fn fake_adapter() {
     }
 }
 
-/// A folder in which the binary works, with adapters of its own.
+/// A folder in which the binary works, with separate adapters.
 pub struct Lab {
     folder: TempDir,
     /// Set for every child, to separate processes of this test from others.

@@ -17,7 +17,7 @@ use adapter::protocol::{
 };
 use measure::admin::Admin;
 use measure::arm::client_target;
-use workload::plan::{CappedLimits, Collection};
+use workload::plan::{Collection, CollectionCap};
 
 const COLLECTION: &str = "consumed";
 const CAPPED_BYTES: u64 = 16 << 20;
@@ -142,7 +142,7 @@ impl Lab<'_> {
         let capped = Collection {
             name: COLLECTION.to_owned(),
             indexes: vec![],
-            capped: Some(CappedLimits { size_bytes: CAPPED_BYTES, max_documents: None }),
+            capped: Some(CollectionCap { size_bytes: CAPPED_BYTES, max_documents: None }),
             shard: None,
             loaded: 0,
             kept: false,

@@ -50,7 +50,7 @@ pub struct Collection {
     /// Secondary indexes.
     pub indexes: Vec<Index>,
     /// Capped at so many bytes (and documents).
-    pub capped: Option<CappedLimits>,
+    pub capped: Option<CollectionCap>,
     /// How it is dealt to shards; None: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -81,7 +81,7 @@ pub struct Index {
 
 /// Limits of a capped collection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CappedLimits {
+pub struct CollectionCap {
     /// Size limit in bytes.
     pub size_bytes: u64,
     /// Limit in documents, if any.
@@ -113,7 +113,7 @@ pub enum ShardBy {
 
 /// One timed stretch of one operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
+#[allow(clippy::struct_excessive_bools)] // each is a separate fact
 pub struct Phase {
     /// Unique name.
     pub name: String,

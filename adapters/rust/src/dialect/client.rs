@@ -96,7 +96,7 @@ fn refused(error: Error) -> Failure {
     Failure { code, message: error.kind.to_string() }
 }
 
-/// What the linked driver tells every server about itself: its version and the compiler's. The
+/// What the linked driver reports to every server about itself: its version and the compiler's. The
 /// crate exports no version, and a build script could only read what Cargo.lock promises.
 pub async fn handshake() -> Result<Document, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -250,7 +250,7 @@ fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp]) {
     }
 }
 
-fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::CappedLimits {
+fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::CollectionCap {
     let size = &capped.value.size_bytes;
     if size.value < 4096 || size.value > 1 << 50 {
         let message = format!("a capped collection cannot have {} bytes", size.value);
@@ -264,7 +264,7 @@ fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::Capp
         );
     }
     let max_documents = capped.value.documents.as_ref().map(|documents| documents.value);
-    plan::CappedLimits { size_bytes: size.value, max_documents }
+    plan::CollectionCap { size_bytes: size.value, max_documents }
 }
 
 fn index_of(check: &mut Check<'_>, index: &At<IndexYaml>) -> plan::Index {

@@ -1,6 +1,9 @@
 //! Style is a test: limits of lines and files, forbidden words in code, links that lead somewhere,
 //! lists in documents that match the binary.
 
+mod comments;
+mod names;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +13,54 @@ use adapter::manifest::{Manifest, discover};
 use regex_lite::Regex;
 
 const COLUMNS_MAX: usize = 100;
-const LINES_MAX: usize = 500;
+const LINES_MAX: usize = 400;
+/// Largest number of lines of the exceptions.
+const LONG_LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Files that may be longer, and why: entries may only be removed.
+const LONG_FILES: &[(&str, &str)] = &[
+    ("adapters/c/dialect.c", "a reviewer reads a dialect as one whole"),
+    ("adapters/cpp/dialect_mongoclient.cpp", "a reviewer reads a dialect as one whole"),
+    ("adapters/cpp/dialect_mongocxx.cpp", "a reviewer reads a dialect as one whole"),
+    ("crates/absorber/src/session.rs", "not cut yet"),
+    ("crates/adapter/src/adapter_process.rs", "not cut yet"),
+    ("crates/adapter/src/installation.rs", "not cut yet"),
+    ("crates/adapter/src/manifest.rs", "one format, in the order of its fields"),
+    ("crates/adapter/src/protocol.rs", "one format, in the order of its fields"),
+    ("crates/check/src/conversation.rs", "not cut yet"),
+    ("crates/check/src/online.rs", "not cut yet"),
+    ("crates/judge/src/analysis/conditions.rs", "not cut yet"),
+    ("crates/measure/src/admin.rs", "not cut yet"),
+    ("crates/measure/src/arm.rs", "not cut yet"),
+    ("crates/measure/src/install.rs", "not cut yet"),
+    ("crates/measure/src/phase.rs", "not cut yet"),
+    ("crates/measure/src/setup.rs", "not cut yet"),
+    ("crates/measure/src/summary/tests.rs", "the tests of one crate or folder"),
+    ("crates/record/src/records.rs", "one format, in the order of its fields"),
+    ("crates/report/src/view.rs", "not cut yet"),
+    ("crates/studies/src/bulk_load/tests.rs", "the tests of one crate or folder"),
+    ("crates/tap/src/framing.rs", "not cut yet"),
+    ("crates/tap/src/request_body.rs", "not cut yet"),
+    ("crates/tap/src/tapped_connection.rs", "not cut yet"),
+    ("src/commands/bisect.rs", "not cut yet"),
+];
+
+/// Functions that are still longer: entries may only be removed.
+const LONG_FUNCTIONS: &[&str] = &[
+    "crates/judge/src/analysis/compare.rs: run",
+    "crates/judge/src/lib.rs: analyse",
+    "crates/measure/src/laps.rs: take_turns",
+    "crates/measure/src/phase.rs: run",
+    "crates/measure/src/rounds.rs: phase",
+    "crates/measure/src/setup.rs: runner",
+    "crates/measure/src/summary.rs: summarise",
+    "crates/studies/src/bulk_load/parts.rs: parts",
+    "crates/studies/src/crud_scale/findings.rs: all",
+    "crates/studies/src/driver_upgrade/view.rs: times",
+    "src/commands/plan_text.rs: text",
+    "src/commands/run.rs: make",
+];
 
 /// Lines of the core outside of comments and unit tests that may name an adapter's language.
 const NAMES_A_LANGUAGE: &[(&str, &str)] =
@@ -109,17 +159,59 @@ fn every_file_of_a_suite_is_part_of_it() {
 }
 
 #[test]
-fn files_have_at_most_500_lines() {
+fn files_have_at_most_400_lines() {
     let mut files = core();
     files.extend(adapter_code());
     let mut wrong = Vec::new();
     for (path, text) in files {
         let lines = text.lines().count();
-        if lines > LINES_MAX {
+        let exception = LONG_FILES.iter().any(|(file, _)| *file == path);
+        if lines > if exception { LONG_LINES_MAX } else { LINES_MAX } {
             wrong.push(format!("{path}: {lines} lines; cut it where its subject changes"));
         }
     }
     assert_none("files too long", &wrong);
+}
+
+/// Name and number of lines of each function that rustfmt has laid out.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let head = Regex::new(r"^( *)(?:pub(?:\([a-z]+\))? )?(?:const |async |unsafe )*fn (\w+)");
+    let head = head.expect("a pattern");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (first, line) in lines.iter().enumerate() {
+        let Some(parts) = head.captures(line) else { continue };
+        let rest = &lines[first..];
+        let opens = rest.iter().find(|line| line.ends_with(['{', ';', '}']));
+        if opens.is_some_and(|line| line.ends_with('{')) {
+            let end = format!("{}}}", &parts[1]);
+            let last = rest.iter().position(|line| *line == end).expect("as rustfmt writes it");
+            found.push((parts[2].to_owned(), last + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_have_at_most_70_lines() {
+    let mut long = BTreeMap::new();
+    for (path, text) in core() {
+        for (name, lines) in functions(&text) {
+            if lines > FUNCTION_LINES_MAX {
+                long.insert(format!("{path}: {name}"), lines);
+            }
+        }
+    }
+    let new = long.iter().filter(|(name, _)| !LONG_FUNCTIONS.contains(&name.as_str()));
+    let wrong: Vec<String> = new.map(|(name, lines)| format!("{name}: {lines}")).collect();
+    assert_none("functions too long", &wrong);
+}
+
+/// The crate, or the folder outside of `crates`, that a file belongs to.
+fn crate_of(path: &str) -> String {
+    let mut parts = path.split('/');
+    let first = parts.next().unwrap_or_default();
+    if first == "crates" { parts.next().unwrap_or_default() } else { first }.to_owned()
 }
 
 /// The table in ARCHITECTURE.md is the order of the crates: the measuring side and the judging side
