@@ -16,7 +16,7 @@ use super::uri::UriArgs;
 use crate::ask::{Ask, Here};
 use base::error::{Error, Result};
 use base::units::parse_duration;
-use judge::objectives::Gate;
+use judge::objectives::ObjectiveGate;
 use record::records::GateUnclear;
 use record::request::{Request, ServerOptions};
 use record::words::Words;
@@ -214,7 +214,7 @@ pub enum InterleaveArg {
 
 /// A gate stands in the record as it was written.
 pub(super) fn gate(text: &str) -> std::result::Result<String, String> {
-    Gate::parse(text).map(|_| text.to_owned())
+    ObjectiveGate::parse(text).map(|_| text.to_owned())
 }
 
 pub(super) fn gate_unclear() -> impl TypedValueParser<Value = GateUnclear> {

@@ -1,7 +1,7 @@
 //! Settings of an experiment, by its request.
 
 use base::error::Result;
-use judge::objectives::Gate;
+use judge::objectives::ObjectiveGate;
 use measure::blocks::blocks;
 use measure::resume::Resumed;
 use measure::setup::Limits;
@@ -54,6 +54,6 @@ fn looks(request: &Request) -> LookPlan {
             LookPlan::fixed(rounds + u32::from(request.tap_last_round)).quickly(quick)
         }
     };
-    let compares = |gate: &String| Gate::parse(gate).is_ok_and(|it| it.compares());
+    let compares = |gate: &String| ObjectiveGate::parse(gate).is_ok_and(|it| it.compares());
     if request.gates.iter().any(compares) { plan.with_gates() } else { plan }
 }

@@ -1,7 +1,7 @@
 //! Whether an experiment needs more rounds.
 
 use crate::analysis::across::pairs_short;
-use crate::objectives::Gate;
+use crate::objectives::ObjectiveGate;
 use crate::{Outcome, analyse};
 use base::error::Result;
 use record::folder::Folder;
@@ -12,7 +12,7 @@ use stats::looks::Deciding;
 /// folders count as well.
 pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Deciding> {
     let Outcome { analysis, compared } = analyse(folder, experiment)?;
-    let gates = experiment.settings.gates.iter().filter_map(|text| Gate::parse(text).ok());
+    let gates = experiment.settings.gates.iter().filter_map(|text| ObjectiveGate::parse(text).ok());
     Ok(Deciding {
         comparisons: compared,
         gates_open: gates.map(|gate| gate.undecided(&analysis)).sum(),

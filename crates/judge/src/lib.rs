@@ -10,10 +10,10 @@ pub mod objectives;
 use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;
 use analysis::types::{AlsoRow, Analysis, Metric, ObjectiveRow};
-use analysis::{changed, conditions, documents, quantiles, rows, since, taps};
+use analysis::{changed, conditions, documents, pooled_quantiles, rows, since, taps};
 use base::error::Result;
 use diagnosis::Evidence;
-use objectives::Gate;
+use objectives::ObjectiveGate;
 use record::folder::Folder;
 use record::records::{Blocks, Ended, Experiment, Gap, GateUnclear, SCHEMA_VERSION};
 use stats::comparison::Comparison;
@@ -51,7 +51,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         let what = "the last line of runs.jsonl is torn, as it was cut off while being written";
         warnings.push(format!("{what}; its run is left out"));
     }
-    warnings.extend(quantiles::missing(folder));
+    warnings.extend(pooled_quantiles::missing(folder));
     warnings.extend(rows::alone(experiment));
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
@@ -105,7 +105,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
 /// `unclear` is what those count as that are not shown either way; None leaves it as it is.
 pub fn keep(analysis: &mut Analysis, gates: &[String], unclear: Option<GateUnclear>) {
     analysis.gate_unclear = unclear.or(analysis.gate_unclear);
-    let gates = gates.iter().filter_map(|text| Gate::parse(text).ok());
+    let gates = gates.iter().filter_map(|text| ObjectiveGate::parse(text).ok());
     let rows: Vec<ObjectiveRow> = gates.flat_map(|gate| gate.rows(analysis)).collect();
     analysis.objectives.extend(rows);
 }

@@ -31,9 +31,9 @@ impl Analysis {
 
 /// A gate as it was written, understood.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gate {
+pub struct ObjectiveGate {
     text: String,
-    figure: Figure,
+    figure: GateFigure,
     relation: Relation,
     /// In the unit of the figure, or percent.
     limit: f64,
@@ -54,7 +54,7 @@ fn limit(unit: MetricUnit, text: &str) -> Option<f64> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Figure {
+enum GateFigure {
     /// Of each arm's own.
     Own(Metric),
     /// Of each arm against the baseline, by the interval of throughput.
@@ -80,7 +80,7 @@ impl Relation {
     }
 }
 
-impl Gate {
+impl ObjectiveGate {
     /// The error is a sentence for the command line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not {WANTED}");
@@ -95,12 +95,12 @@ impl Gate {
         });
         let (name, relation, value) = parts.ok_or_else(wrong)?;
         let (figure, limit) = match (name, Metric::named(name)) {
-            ("slower", _) => (Figure::Slower, value.strip_suffix('%').and_then(number)),
-            (_, Some(metric)) => (Figure::Own(metric), limit(metric.unit(), value)),
+            ("slower", _) => (GateFigure::Slower, value.strip_suffix('%').and_then(number)),
+            (_, Some(metric)) => (GateFigure::Own(metric), limit(metric.unit(), value)),
             (_, None) => return Err(wrong()),
         };
         let rising = matches!(relation, Relation::Above | Relation::AtLeast);
-        if figure == Figure::Slower && rising {
+        if figure == GateFigure::Slower && rising {
             return Err(wrong());
         }
         Ok(Self { text: text.trim().to_owned(), figure, relation, limit: limit.ok_or_else(wrong)? })
@@ -108,15 +108,15 @@ impl Gate {
 
     /// Whether it is about arms against the baseline.
     pub fn compares(&self) -> bool {
-        self.figure == Figure::Slower
+        self.figure == GateFigure::Slower
     }
 
     /// A row for each arm and operation that it is about. Where nothing was measured nothing was
     /// kept; nor where there is nothing that it is about.
     pub fn rows(&self, analysis: &Analysis) -> Vec<ObjectiveRow> {
         let mut rows = match self.figure {
-            Figure::Slower => self.against_the_baseline(analysis),
-            Figure::Own(metric) => {
+            GateFigure::Slower => self.against_the_baseline(analysis),
+            GateFigure::Own(metric) => {
                 let is_twin = |id: &str| analysis.arms.iter().any(|arm| arm.id == id && arm.is_aa);
                 let own = analysis.results.iter().filter(|row| !is_twin(&row.arm));
                 own.map(|row| self.own(metric, row, analysis)).collect()

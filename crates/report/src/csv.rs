@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::across;
+use super::between_servers;
 use super::formats::{Format, Joint, Report};
 use super::text::csv_cell;
 use base::say;
@@ -84,7 +84,7 @@ fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
         table.write_record(cells.map(csv_cell))
     };
     for of in &all.values {
-        for row in across::found(&of.servers) {
+        for row in between_servers::found(&of.servers) {
             let (Some(from), Some(to)) = (&row.from, &row.to) else { continue };
             let mut servers = of.servers.servers.iter();
             let Some(other) = servers.find(|other| other.server == *to) else { continue };

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::across;
+use super::between_servers;
 use super::chart::{Chart, ChartLine, Point};
 use super::drawing::Drawing;
 use super::formats::{Joint, Report};
@@ -61,7 +61,7 @@ impl<'a> Joint<'a> {
         for of in &self.analysis.values {
             let name = self.analysis.name(&of.value, "");
             let prefix = if name.is_empty() { name } else { format!("{name}, ") };
-            let lists = across::lists(&of.servers).into_iter();
+            let lists = between_servers::lists(&of.servers).into_iter();
             answers.extend(lists.map(|(title, lines)| (clean(&format!("{prefix}{title}")), lines)));
         }
         answers.extend(self.findings.iter().cloned());
@@ -229,7 +229,9 @@ impl<'a> Joint<'a> {
         head.head(&title, &facts.join(" · "));
         let mut all = vec![head];
         if self.analysis.parameter.is_none() {
-            all.extend(self.analysis.values.iter().flat_map(|of| across::pictures(&of.servers)));
+            all.extend(
+                self.analysis.values.iter().flat_map(|of| between_servers::pictures(&of.servers)),
+            );
         }
         all.extend(self.phase_names().iter().filter_map(|phase| self.chart(phase)));
         let mut foot = Drawing::new("", WIDTH);

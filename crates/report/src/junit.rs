@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::across;
+use super::between_servers;
 use super::formats::{Format, Joint, Report};
 use base::say::clean;
 use judge::analysis::types::{Analysis, Objective};
@@ -16,18 +16,18 @@ pub const FORMAT: Format = Format {
     study: None,
 };
 
-struct Case<'a> {
+struct JunitCase<'a> {
     class: String,
     name: Cow<'a, str>,
     objective: Objective,
     sentence: &'a str,
 }
 
-fn cases(analysis: &Analysis) -> Vec<Case<'_>> {
+fn cases(analysis: &Analysis) -> Vec<JunitCase<'_>> {
     let class = |phase: &str, arm: &str| format!("{}.{phase}.{arm}", analysis.workload);
     if analysis.objectives.is_empty() {
         let rows = analysis.comparisons.iter();
-        let rows = rows.map(|row| Case {
+        let rows = rows.map(|row| JunitCase {
             class: class(&row.phase, &row.arm),
             name: row.metric.word().into(),
             objective: Objective::Kept,
@@ -36,7 +36,7 @@ fn cases(analysis: &Analysis) -> Vec<Case<'_>> {
         return rows.collect();
     }
     let rows = analysis.objectives.iter();
-    let rows = rows.map(|row| Case {
+    let rows = rows.map(|row| JunitCase {
         class: class(&row.phase, &row.arm),
         name: row.gate.as_str().into(),
         objective: analysis.counted(row.objective),
@@ -58,9 +58,9 @@ fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{HEAD}\n<testsuites>")?;
     for of in all.values.iter().filter(|of| of.servers.servers.len() > 1) {
         let workload = &of.servers.servers[0].analysis.workload;
-        let cases = across::found(&of.servers).map(|row| Case {
+        let cases = between_servers::found(&of.servers).map(|row| JunitCase {
             class: format!("{workload}.{}.{}", row.phase, row.arm),
-            name: format!("{} {}", row.metric.word(), across::between(row)).into(),
+            name: format!("{} {}", row.metric.word(), between_servers::between(row)).into(),
             objective: Objective::Kept,
             sentence: &row.sentence,
         });
@@ -75,7 +75,7 @@ fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</testsuites>")
 }
 
-fn suite(name: &str, cases: &[Case<'_>], out: &mut dyn Write) -> io::Result<()> {
+fn suite(name: &str, cases: &[JunitCase<'_>], out: &mut dyn Write) -> io::Result<()> {
     let count =
         |wanted: &[Objective]| cases.iter().filter(|case| wanted.contains(&case.objective)).count();
     writeln!(

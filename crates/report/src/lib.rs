@@ -3,9 +3,9 @@
 //! [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
 //! [`drawing`] (how it is written).
 
-mod across;
-mod answers;
+mod answer_lines;
 mod benchstat;
+mod between_servers;
 pub mod chart;
 mod csv;
 pub mod drawing;
@@ -20,6 +20,7 @@ mod lines;
 mod markdown;
 mod markup;
 mod page;
+mod page_template;
 mod paint;
 mod picture;
 mod plots;
@@ -28,13 +29,12 @@ mod result_columns;
 pub mod series;
 pub mod study;
 mod table;
-mod template;
 pub mod terminal;
 pub mod text;
 mod view;
 mod wire;
 
-pub use answers::finding_line;
+pub use answer_lines::finding_line;
 pub use formats::{Format, Joint, Options, Report};
 
 use base::error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::answers;
+use super::answer_lines;
 use super::formats::{Format, Joint, Report};
 use super::markup::{escape, list};
 use super::result_columns::ResultColumn;
@@ -30,9 +30,9 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
     list(out, view::DOUBTS, &analysis.doubts)?;
     list(out, view::DEATHS, &view::death_lines(analysis))?;
-    list(out, answers::GATES, &answers::gate_lines(analysis))?;
-    list(out, "Since which version", &answers::since_lines(analysis))?;
-    list(out, "Where the time goes", &answers::finding_lines(analysis))?;
+    list(out, answer_lines::GATES, &answer_lines::gate_lines(analysis))?;
+    list(out, "Since which version", &answer_lines::since_lines(analysis))?;
+    list(out, "Where the time goes", &answer_lines::finding_lines(analysis))?;
     list(out, view::CONDITIONS, &view::condition_lines(analysis))?;
     list(out, "Warnings", &analysis.warnings)?;
     for phase in view::phases(analysis) {

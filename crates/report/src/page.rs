@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::answers;
+use super::answer_lines;
 use super::drawing::Drawing;
 use super::history;
 use super::plots::{self, Axis};
@@ -117,10 +117,10 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         facts: facts(analysis),
         doubts: view::doubt_lines(analysis),
         deaths: view::death_lines(analysis),
-        gates: answers::gate_lines(analysis),
-        since: answers::since_lines(analysis),
+        gates: answer_lines::gate_lines(analysis),
+        since: answer_lines::since_lines(analysis),
         histories: history::charts(analysis).iter().map(Drawing::svg).collect(),
-        findings: answers::finding_lines(analysis),
+        findings: answer_lines::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),
         warnings: view::warning_lines(analysis),
@@ -159,7 +159,7 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
     let compared = analysis.comparisons.iter().filter(|c| clean(&c.phase) == view.name);
     let changes = plots::comparisons(analysis, &view);
     let of_rounds = plots::rounds(analysis, &view);
-    let draw = |rows: &[plots::Row], axis: Option<Axis>| {
+    let draw = |rows: &[plots::PlotRow], axis: Option<Axis>| {
         axis.map(|axis| plots::plot(&view.name, rows, &axis).svg()).unwrap_or_default()
     };
     let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
@@ -181,7 +181,7 @@ fn round_label(analysis: &Analysis, round: u32) -> String {
     if aside { format!("{round} (disturbed)") } else { round.to_string() }
 }
 
-fn rounds(row: &plots::Row, longest: usize) -> PageRounds {
+fn rounds(row: &plots::PlotRow, longest: usize) -> PageRounds {
     let rates = row.rates().iter().copied().chain(std::iter::repeat(None));
     PageRounds {
         arm: row.label.clone(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::drawing::Drawing;
 use super::formats::{Format, Report};
 use super::history;
-use super::plots::{self, Axis, Row};
+use super::plots::{self, Axis, PlotRow};
 use super::view::{self, PhaseView};
 use base::error::Error;
 use base::say::clean;
@@ -47,7 +47,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn rounds(analysis: &Analysis, phase: &PhaseView) -> Option<Drawing> {
-    let rows: Vec<Row> = plots::rounds(analysis, phase);
+    let rows: Vec<PlotRow> = plots::rounds(analysis, phase);
     Some(plots::plot(&phase.name, &rows, &Axis::of_rounds(rows.iter())?))
 }
 

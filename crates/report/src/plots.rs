@@ -24,7 +24,7 @@ const STEPS: f64 = 6.0;
 const APART: f64 = 46.0;
 
 /// One arm.
-pub struct Row<'a> {
+pub struct PlotRow<'a> {
     pub label: String,
     pub hue: u32,
     pub is_aa: bool,
@@ -32,10 +32,10 @@ pub struct Row<'a> {
     pub figures: String,
     pub word: String,
     pub role: Role,
-    pub mark: Mark<'a>,
+    pub mark: PlotMark<'a>,
 }
 
-pub enum Mark<'a> {
+pub enum PlotMark<'a> {
     Baseline,
     Interval(ChangeInterval),
     Rounds(&'a ResultRow),
@@ -66,7 +66,7 @@ impl Axis {
     ///
     /// It is logarithmic in the ratio of times: twice as slow and twice as fast are equally far
     /// from zero, as in the estimator (methodology 3.2).
-    pub fn of_changes<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Option<Self> {
+    pub fn of_changes<'a>(rows: impl Iterator<Item = &'a PlotRow<'a>> + Clone) -> Option<Self> {
         let compared = rows.filter_map(|row| row.interval());
         let ends = compared.clone().flat_map(|(_, ends)| ends).map(log);
         let band = compared.map(|(c, _)| 1.6 * log(c.threshold_percent)).fold(0.005, f64::max);
@@ -90,7 +90,7 @@ impl Axis {
     }
 
     /// Of operations a second; None where nothing was measured.
-    pub fn of_rounds<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<Self> {
+    pub fn of_rounds<'a>(rows: impl Iterator<Item = &'a PlotRow<'a>>) -> Option<Self> {
         let values: Vec<f64> =
             rows.flat_map(|row| row.rates().iter().filter_map(|it| finite(*it))).collect();
         let low = values.iter().copied().reduce(f64::min)?;
@@ -123,10 +123,10 @@ impl ChangeInterval {
     }
 }
 
-impl Row<'_> {
+impl PlotRow<'_> {
     /// The change, and its interval with the estimate between.
     fn interval(&self) -> Option<(&ChangeInterval, [f64; 3])> {
-        let Mark::Interval(c) = &self.mark else { return None };
+        let PlotMark::Interval(c) = &self.mark else { return None };
         let [Some(low), Some(estimate), Some(high)] = c.ends.map(finite) else { return None };
         Some((c, [low, estimate, high]))
     }
@@ -134,27 +134,27 @@ impl Row<'_> {
     /// Throughput of each round; None where its run is void.
     pub fn rates(&self) -> &[Option<f64>] {
         match &self.mark {
-            Mark::Rounds(result) => &result.throughput_by_round,
+            PlotMark::Rounds(result) => &result.throughput_by_round,
             _ => &[],
         }
     }
 }
 
 /// The baseline, and a row a comparison of the phase.
-pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<Row<'a>> {
+pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<PlotRow<'a>> {
     let base = analysis.arms.first().filter(|_| !phase.verdicts.is_empty()).map(|arm| {
         let label = view::arm_label(arm);
-        Row {
+        PlotRow {
             hue: view::hue(&arm.id),
             is_aa: false,
             figures: phase.speed_of(&label).unwrap_or_default(),
             word: String::new(),
             role: Role::Ink,
-            mark: Mark::Baseline,
+            mark: PlotMark::Baseline,
             label,
         }
     });
-    let compared = phase.verdicts.iter().map(|it| it.comparison).map(|c| Row {
+    let compared = phase.verdicts.iter().map(|it| it.comparison).map(|c| PlotRow {
         label: view::label_of(analysis, &c.arm),
         hue: view::hue(&c.arm),
         is_aa: c.is_aa,
@@ -164,13 +164,13 @@ pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<Row<'a
         },
         word: view::verdict_text(c),
         role: Role::of_verdict(c.verdict),
-        mark: Mark::Interval(ChangeInterval::of(c)),
+        mark: PlotMark::Interval(ChangeInterval::of(c)),
     });
     base.into_iter().chain(compared).collect()
 }
 
 /// A row an arm that has results in the phase.
-pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<Row<'a>> {
+pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<PlotRow<'a>> {
     // Throughput is the whole phase's: the first result of each arm has it.
     let of_arm = |arm| {
         let mut results = analysis.results.iter();
@@ -179,13 +179,13 @@ pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<Row<'a>>
     let results = analysis.arms.iter().filter_map(|arm| of_arm(arm.id.as_str()));
     let row = |result: &'a ResultRow| {
         let label = view::label_of(analysis, &result.arm);
-        Row {
+        PlotRow {
             hue: view::hue(&result.arm),
             is_aa: view::is_aa(analysis, &result.arm),
             figures: phase.speed_of(&label).unwrap_or_default(),
             word: String::new(),
             role: Role::Blue,
-            mark: Mark::Rounds(result),
+            mark: PlotMark::Rounds(result),
             label,
         }
     };
@@ -193,8 +193,8 @@ pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<Row<'a>>
 }
 
 /// The rows of one phase.
-pub fn plot(phase: &str, rows: &[Row], axis: &Axis) -> Drawing {
-    let text = |row: &Row| format!("{} {} {}", row.label, row.word, row.figures);
+pub fn plot(phase: &str, rows: &[PlotRow], axis: &Axis) -> Drawing {
+    let text = |row: &PlotRow| format!("{} {} {}", row.label, row.word, row.figures);
     let texts: Vec<String> = rows.iter().map(text).collect();
     let mut plot = Drawing::new(&format!("{phase}: {}", texts.join("; ")), WIDTH);
     plot.text((0.0, 14.0), 13.5, Role::Ink, Anchor::Start, phase);
@@ -206,7 +206,7 @@ pub fn plot(phase: &str, rows: &[Row], axis: &Axis) -> Drawing {
         bottom = end;
     }
     for (row, (top, bottom)) in rows.iter().zip(&places) {
-        if let Mark::Interval(c) = &row.mark {
+        if let PlotMark::Interval(c) = &row.mark {
             band(&mut plot, axis, c, *top, *bottom);
         }
     }
@@ -241,12 +241,12 @@ fn grid(plot: &mut Drawing, axis: &Axis, bottom: f64) {
 }
 
 /// The interval or the rounds, and what stands beside them.
-fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
+fn mark(plot: &mut Drawing, axis: &Axis, row: &PlotRow, y: f64) {
     let (name, hue) = (escape(&row.label), row.hue);
     let opacity = if row.is_aa { 0.6 } else { 1.0 };
     let look = format!(r#"style="--h:{hue}" opacity="{opacity}" data-arm="{name}""#);
     plot.raw(format_args!(r#"<g class="mark" {look}>"#));
-    if let Mark::Baseline = row.mark {
+    if let PlotMark::Baseline = row.mark {
         dot(plot, row, (axis.x(0.0), y), 4.5, "");
     }
     if let Some((_, ends)) = row.interval() {
@@ -255,7 +255,7 @@ fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
         line(plot, row, &format!("M{low} {y0}H{high}M{low} {top}v9M{high} {top}v9"));
         dot(plot, row, (middle, y), 4.5, "");
     }
-    if let Mark::Rounds(result) = &row.mark {
+    if let PlotMark::Rounds(result) = &row.mark {
         if let Some(median) = finite(result.get(Metric::Throughput)) {
             let [x, top] = [axis.x(median), y - 10.0].map(short);
             line(plot, row, &format!("M{x} {top}v20"));
@@ -273,11 +273,11 @@ fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
     plot.raw(format_args!("</g>"));
 }
 
-fn line(plot: &mut Drawing, row: &Row, d: &str) {
+fn line(plot: &mut Drawing, row: &PlotRow, d: &str) {
     plot.raw(format_args!(r#"<path {} stroke-width="2" d="{d}"/>"#, row.role.stroke()));
 }
 
-fn dot(plot: &mut Drawing, row: &Row, at: (f64, f64), radius: f64, title: &str) {
+fn dot(plot: &mut Drawing, row: &PlotRow, at: (f64, f64), radius: f64, title: &str) {
     let (x, y, look) = (short(at.0), short(at.1), row.role.fill());
     plot.raw(format_args!(r#"<circle {look} cx="{x}" cy="{y}" r="{radius}">{title}</circle>"#));
 }

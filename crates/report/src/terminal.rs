@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::answers;
+use super::answer_lines;
 use super::formats::{Format, Joint, Options, Report};
 use super::history;
 use super::lines::{Page, wrap_hanging};
@@ -34,15 +34,15 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         phase_block(analysis, &phase, &mut page)?;
     }
     page.list(DEATHS, Ink::Bold, &view::death_lines(analysis))?;
-    page.list(answers::GATES, Ink::Bold, &answers::gate_lines(analysis))?;
-    page.list("Since which version", Ink::Bold, &answers::since_lines(analysis))?;
+    page.list(answer_lines::GATES, Ink::Bold, &answer_lines::gate_lines(analysis))?;
+    page.list("Since which version", Ink::Bold, &answer_lines::since_lines(analysis))?;
     for bars in history::bars(analysis) {
         page.line("")?;
         for bar in bars {
             page.line(&format!("  {bar}"))?;
         }
     }
-    page.list("Where the time goes", Ink::Bold, &answers::finding_lines(analysis))?;
+    page.list("Where the time goes", Ink::Bold, &answer_lines::finding_lines(analysis))?;
     page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;
@@ -77,9 +77,9 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
         page.table(&whole)?;
     } else {
         // Too narrow for everything: throughput first, then time; nothing is left out.
-        page.table(&table(phase, &names, Some(Part::Work)))?;
+        page.table(&table(phase, &names, Some(TablePart::Work)))?;
         page.line("")?;
-        page.table(&table(phase, &names, Some(Part::Time)))?;
+        page.table(&table(phase, &names, Some(TablePart::Time)))?;
     }
     if !phase.verdicts.is_empty() {
         page.line("")?;
@@ -122,12 +122,12 @@ fn short_names(phase: &PhaseView, page_width: usize) -> Vec<String> {
 
 /// Which of two tables a column goes to when one does not fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TablePart {
     Work,
     Time,
 }
 
-impl Part {
+impl TablePart {
     fn of(column: &ResultColumn, phase: &PhaseView) -> Self {
         // What is of the operation goes where the operations are: in a mix to their times.
         let is_work = column.is_of_phase() || (!phase.is_mix && !column.is_time());
@@ -136,9 +136,9 @@ impl Part {
 }
 
 /// The table of a phase, or a part of it. `names` is what each row calls its arm.
-fn table(phase: &PhaseView, names: &[String], part: Option<Part>) -> Table {
+fn table(phase: &PhaseView, names: &[String], part: Option<TablePart>) -> Table {
     let is_shown = |column: &ResultColumn| {
-        !column.head.is_empty() && part.is_none_or(|part| part == Part::of(column, phase))
+        !column.head.is_empty() && part.is_none_or(|part| part == TablePart::of(column, phase))
     };
     let places: Vec<usize> =
         (0..phase.columns.len()).filter(|at| is_shown(&phase.columns[*at])).collect();
@@ -148,7 +148,7 @@ fn table(phase: &PhaseView, names: &[String], part: Option<Part>) -> Table {
         Column { head: head.replace("{}", unit), is_figure }
     };
     // Throughput is the whole phase's: of an arm's rows the first has all of it.
-    let is_row = |row: &RowView| row.is_first || part != Some(Part::Work);
+    let is_row = |row: &RowView| row.is_first || part != Some(TablePart::Work);
     let rows = phase.rows.iter().zip(names).filter(|(row, _)| is_row(row)).map(|(row, name)| {
         let ink = if row.is_aa || row.is_missing { Ink::Dim } else { Ink::Plain };
         let name = if row.is_first { name.clone() } else { String::new() };

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::answers;
+use super::answer_lines;
 use super::processes;
 use super::result_columns::{ColumnContent, ResultColumn, columns};
 use super::text::clean_all;
@@ -93,7 +93,7 @@ pub fn phases(analysis: &Analysis) -> Vec<PhaseView<'_>> {
 fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
     let results: Vec<&ResultRow> = analysis.results.iter().filter(|r| r.phase == name).collect();
     let is_mix = results.iter().any(|row| row.operation != results[0].operation);
-    let (has_documents, documents) = answers::documents(&results, is_mix);
+    let (has_documents, documents) = answer_lines::documents(&results, is_mix);
     let columns = columns(&results, is_mix, has_documents);
     let mut rows = Vec::new();
     for arm in &analysis.arms {
@@ -113,7 +113,7 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
                 let reason = clean(arm.not_measured.get(name)?);
                 Some(format!("{} not measured: {reason}", arm_label(arm)))
             });
-            let unchecked = of_phase.and_then(answers::unchecked_note);
+            let unchecked = of_phase.and_then(answer_lines::unchecked_note);
             let notes = notes.into_iter().chain(documents).chain(unchecked);
             notes.chain(processes::notes(&results)).chain(unmeasured).collect()
         },

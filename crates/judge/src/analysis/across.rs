@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::across_servers_same_arm::{Side, itself};
+use crate::analysis::across_servers_same_arm::{ServerSide, itself};
 use crate::analysis::adapter_costs::NOT_JUDGED;
 use crate::analysis::compare;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
@@ -88,7 +88,7 @@ fn judged(made: &[Made]) -> Result<Vec<OfServer<'_>>> {
 /// The others against the first: differences of arms, and each arm against itself.
 fn between(all: &[OfServer<'_>]) -> (Vec<ComparisonRow>, Vec<ComparisonRow>) {
     let (mut differences, mut against_itself) = (Vec::new(), Vec::new());
-    let mut sides = all.iter().map(Side::new);
+    let mut sides = all.iter().map(ServerSide::new);
     if let Some(first) = sides.next() {
         for other in sides {
             differences.extend(first.against(&other));
@@ -98,8 +98,8 @@ fn between(all: &[OfServer<'_>]) -> (Vec<ComparisonRow>, Vec<ComparisonRow>) {
     (differences, against_itself)
 }
 
-impl Side<'_> {
-    fn against(&self, other: &Side<'_>) -> Vec<ComparisonRow> {
+impl ServerSide<'_> {
+    fn against(&self, other: &ServerSide<'_>) -> Vec<ComparisonRow> {
         let row = |one: &ComparisonRow| {
             let two = other.comparisons.iter().find(|row| row.is_about(one))?;
             self.difference(one, other, two)
@@ -110,7 +110,7 @@ impl Side<'_> {
     fn difference(
         &self,
         one: &ComparisonRow,
-        other: &Side<'_>,
+        other: &ServerSide<'_>,
         two: &ComparisonRow,
     ) -> Option<ComparisonRow> {
         let (quantity, of_one) = self.on_server(one)?;

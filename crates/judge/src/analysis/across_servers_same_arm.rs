@@ -16,14 +16,14 @@ use stats::wording::append;
 use workload::plan::Phase;
 
 /// The experiment of one server, to be held against another.
-pub struct Side<'a> {
+pub struct ServerSide<'a> {
     pub server: &'a str,
     pub experiment: &'a Experiment,
     pub comparisons: &'a [ComparisonRow],
     pub rounds: Rounds<'a>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> ServerSide<'a> {
     pub fn new((made, analysis, runs): &'a (&Made, Analysis, Vec<Run>)) -> Self {
         Self {
             server: &made.server,
@@ -35,17 +35,17 @@ impl<'a> Side<'a> {
 }
 
 /// Every arm that both servers have, in every phase and metric; twins are left out.
-pub fn itself(sides: [&Side<'_>; 2]) -> Vec<ComparisonRow> {
+pub fn itself(sides: [&ServerSide<'_>; 2]) -> Vec<ComparisonRow> {
     let phases = sides[0].experiment.plan.phases.iter();
-    phases.flat_map(|phase| Pair { sides, phase }.rows()).collect()
+    phases.flat_map(|phase| ServerPair { sides, phase }.rows()).collect()
 }
 
-struct Pair<'a> {
-    sides: [&'a Side<'a>; 2],
+struct ServerPair<'a> {
+    sides: [&'a ServerSide<'a>; 2],
     phase: &'a Phase,
 }
 
-impl Pair<'_> {
+impl ServerPair<'_> {
     fn rows(&self) -> Vec<ComparisonRow> {
         let [first, second] = self.sides.map(|it| measures(it.experiment, &it.rounds, self.phase));
         let arms = &self.sides[0].experiment.arms;

@@ -18,7 +18,7 @@ pub const DRIVER_PERCENT: f64 = 3.0;
 const WIRE_PERCENT: f64 = 2.0;
 
 /// A change in percent with its interval.
-pub struct Change {
+pub struct PairedChange {
     pub estimate: f64,
     pub low: f64,
     pub high: f64,
@@ -31,17 +31,17 @@ pub fn change(
     a: &PerRound<'_>,
     b: &PerRound<'_>,
     value: impl Fn(&PhaseRun) -> Option<f64>,
-) -> Option<Change> {
+) -> Option<PairedChange> {
     let value = |run: Option<&PhaseRun>| value(run?).filter(|value| *value > 0.0);
     let ratio = |(a, b): (&_, &_)| Some((value(*b)? / value(*a)?).ln());
     let ratios: Vec<f64> = a.iter().zip(b).filter_map(ratio).collect();
     let HodgesLehmann { estimate, low, high, level, .. } = hodges_lehmann(&ratios, ALPHA)?;
     let finite = low.is_finite() && high.is_finite();
     let [estimate, low, high] = [estimate, low, high].map(percent);
-    finite.then_some(Change { estimate, low, high, level, rounds: ratios.len() })
+    finite.then_some(PairedChange { estimate, low, high, level, rounds: ratios.len() })
 }
 
-struct Figure {
+struct ChangedFigure {
     what: &'static str,
     /// A smaller difference is none.
     floor_percent: f64,
@@ -55,9 +55,9 @@ const fn wire(
     what: &'static str,
     tap: fn(&PhaseRun) -> Option<f64>,
     counter: &'static str,
-) -> Figure {
+) -> ChangedFigure {
     let (floor_percent, words) = (WIRE_PERCENT, count as fn(f64) -> String);
-    Figure { what, floor_percent, value: tap, words, counted: Some(counter) }
+    ChangedFigure { what, floor_percent, value: tap, words, counted: Some(counter) }
 }
 
 fn tapped(run: &PhaseRun, pick: fn(&Tap) -> Option<f64>) -> Option<f64> {
@@ -70,7 +70,7 @@ fn count(value: f64) -> String {
 
 const CPU: &str = "CPU per operation";
 
-fn figures(interleave: Interleave) -> [Figure; 6] {
+fn figures(interleave: Interleave) -> [ChangedFigure; 6] {
     [
         wire(
             "round trips per operation",
@@ -87,21 +87,21 @@ fn figures(interleave: Interleave) -> [Figure; 6] {
             |run| tapped(run, |tap| Some(tap.bytes_in_per_op)),
             "network.bytesOut",
         ),
-        Figure {
+        ChangedFigure {
             what: "connections",
             floor_percent: WIRE_PERCENT,
             value: |run| run.connections_peak.map(|count| count as f64),
             words: count,
             counted: None,
         },
-        Figure {
+        ChangedFigure {
             what: CPU,
             floor_percent: Quantity::CpuPerOperation.floor_percent(interleave),
             value: |run| Some(run.cpu_us_per_op),
             words: time,
             counted: None,
         },
-        Figure {
+        ChangedFigure {
             what: "time in the driver per operation",
             floor_percent: DRIVER_PERCENT,
             value: |run| tapped(run, |tap| tap.driver_us_per_op),
@@ -125,7 +125,7 @@ pub fn also(
     let interleave = interleave.map_or(Interleave::Turns, |it| it.interleave);
     let [runs_a, runs_b] = [a, b].map(|arm| rounds.of(&arm.id, &phase.name));
     let is_ours = experiment.server.kind != ServerKind::External;
-    let told = |it: &Figure, value: &dyn Fn(&PhaseRun) -> Option<f64>| {
+    let told = |it: &ChangedFigure, value: &dyn Fn(&PhaseRun) -> Option<f64>| {
         let change = change(&runs_a, &runs_b, value)?;
         let beyond = change.low > 0.0 || change.high < 0.0;
         if !beyond || change.estimate.abs() < it.floor_percent {
@@ -142,7 +142,7 @@ pub fn also(
             change_percent: Some(change.estimate),
         })
     };
-    let figure = |it: Figure| {
+    let figure = |it: ChangedFigure| {
         if it.what == CPU && metric == Metric::CpuPerOp {
             return None;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::adapter_costs::Timed;
 use crate::analysis::conditions::Conditions;
 use crate::analysis::rounds::{PerRound, Rounds};
-use crate::analysis::since::{self, Series};
+use crate::analysis::since::{self, VersionSeries};
 use crate::analysis::types::{ComparisonRow, Metric};
 use record::records::{Arm, Experiment, PhaseRun, ServerKind};
 use stats::bias;
@@ -26,12 +26,12 @@ pub struct Compared {
     /// A/A noise floor on throughput by phase, percent.
     pub noise_percent: BTreeMap<String, f64>,
     /// Figures over the versions of one driver.
-    pub series: Vec<Series>,
+    pub series: Vec<VersionSeries>,
     pub warnings: Vec<String>,
 }
 
 /// A metric of a phase, or of one of its operations.
-struct Figure {
+struct PhaseMetric {
     operation: String,
     metric: Metric,
     quantity: Quantity,
@@ -75,7 +75,7 @@ pub fn values(
     operation: Option<&str>,
 ) -> Option<Measure> {
     let arms = &experiment.arms;
-    let is_asked = |figure: &Figure| {
+    let is_asked = |figure: &PhaseMetric| {
         figure.metric == metric && operation.is_none_or(|it| it == figure.operation)
     };
     let comparison = PhaseComparison { experiment, rounds, arms, phase };
@@ -108,7 +108,7 @@ struct PhaseComparison<'a> {
 impl PhaseComparison<'_> {
     fn run(&self, compared: &mut Compared) {
         // A quantile for which some runs are too short is not compared: `n/a` is no lost round.
-        let figures: Vec<Figure> =
+        let figures: Vec<PhaseMetric> =
             self.figures().into_iter().filter(|it| self.has_values(it)).collect();
         let measures: Vec<Measure> = figures.iter().map(|it| self.measure(it)).collect();
         let halves = self.leveled(|run| run.drift, identity, identity);
@@ -178,7 +178,7 @@ impl PhaseComparison<'_> {
         }
     }
 
-    fn has_values(&self, figure: &Figure) -> bool {
+    fn has_values(&self, figure: &PhaseMetric) -> bool {
         let mut runs = self.arms.iter().flat_map(|arm| self.runs(arm)).flatten();
         figure.metric == Metric::Throughput || runs.all(|run| self.value(figure, run).is_some())
     }
@@ -187,7 +187,7 @@ impl PhaseComparison<'_> {
         self.rounds.of(&arm.id, &self.phase.name)
     }
 
-    fn measure(&self, figure: &Figure) -> Measure {
+    fn measure(&self, figure: &PhaseMetric) -> Measure {
         Measure {
             name: format!("{}/{}", figure.operation, figure.metric.word()),
             quantity: figure.quantity,
@@ -264,7 +264,7 @@ impl PhaseComparison<'_> {
     }
 
     /// Takes back a verdict that timers forbid. Says it where the order was fixed.
-    fn finish(&self, judged: &mut Judged, figure: &Figure) {
+    fn finish(&self, judged: &mut Judged, figure: &PhaseMetric) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
         if self.timed(arm).holds_back(found, figure.metric, |run| self.value(figure, run))
             && let Some(axis) = self.conditions(arm).axis()
@@ -274,7 +274,7 @@ impl PhaseComparison<'_> {
         self.experiment.settings.order.remark(&mut found.sentence);
     }
 
-    fn row(&self, arm: &Arm, figure: &Figure, judged: &Judged) -> ComparisonRow {
+    fn row(&self, arm: &Arm, figure: &PhaseMetric, judged: &Judged) -> ComparisonRow {
         let order = self.experiment.settings.order;
         let of_time = judged.drift.as_ref().filter(|_| judged.measure == 0);
         let drift = of_time.map(|drift| drift.row(order));
@@ -292,11 +292,11 @@ impl PhaseComparison<'_> {
     }
 
     /// Throughput first: it decides. Metrics of the phase are before those of its operations.
-    fn figures(&self) -> Vec<Figure> {
-        let figures = |operation: &String, is_of_operation: bool| -> Vec<Figure> {
+    fn figures(&self) -> Vec<PhaseMetric> {
+        let figures = |operation: &String, is_of_operation: bool| -> Vec<PhaseMetric> {
             let own = Metric::compared().filter(|(it, _)| it.is_of_operation() == is_of_operation);
             let figure =
-                |(metric, quantity)| Figure { operation: operation.clone(), metric, quantity };
+                |(metric, quantity)| PhaseMetric { operation: operation.clone(), metric, quantity };
             own.map(figure).collect()
         };
         let mut all = figures(&self.phase.name, false);
@@ -305,7 +305,7 @@ impl PhaseComparison<'_> {
     }
 
     /// The value of one run, times in ns.
-    fn value(&self, figure: &Figure, run: &PhaseRun) -> Option<f64> {
+    fn value(&self, figure: &PhaseMetric, run: &PhaseRun) -> Option<f64> {
         let is_ours = self.experiment.server.kind != ServerKind::External;
         let scale = if figure.quantity.limited_by_timer() { 1e3 } else { 1.0 };
         Some(figure.metric.value(run, &figure.operation, is_ours)? * scale)

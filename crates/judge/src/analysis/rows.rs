@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::rounds::Rounds;
 use super::types::{ArmSummary, DeathRow, PhaseSummary, ResultRow};
-use super::{documents, quantiles};
+use super::{documents, pooled_quantiles};
 use base::error::Result;
 use record::folder::Folder;
 use record::metric_values::MetricValues;
@@ -112,10 +112,11 @@ pub fn results(
     for arm in &experiment.arms {
         for (number, phase) in experiment.plan.phases.iter().enumerate() {
             let runs = rounds.every(&arm.id, &phase.name);
-            let pooled = quantiles::pooled(folder, runs.iter().map(|run| run.hlog.as_deref()))?;
+            let pooled =
+                pooled_quantiles::pooled(folder, runs.iter().map(|run| run.hlog.as_deref()))?;
             // Older records have a guess where they are not known.
             let is_known = bytes::document_bytes(&experiment.plan, number).is_some();
-            let measured = Measured { experiment, phase, runs, pooled, is_known };
+            let measured = PhaseResults { experiment, phase, runs, pooled, is_known };
             let by_round = rounds.measured(&arm.id, &phase.name);
             let by_round: Vec<_> =
                 by_round.iter().map(|run| Some(run.as_ref()?.throughput)).collect();
@@ -132,7 +133,7 @@ pub fn results(
 }
 
 /// An arm in one phase, over all rounds.
-struct Measured<'a> {
+struct PhaseResults<'a> {
     experiment: &'a Experiment,
     phase: &'a Phase,
     runs: Vec<&'a PhaseRun>,
@@ -142,7 +143,7 @@ struct Measured<'a> {
     is_known: bool,
 }
 
-impl Measured<'_> {
+impl PhaseResults<'_> {
     fn values(&self, operation: &Operation) -> MetricValues {
         let value = |metric: &Metric| (*metric, self.value(*metric, operation));
         Metric::ALL.iter().map(value).collect()

@@ -18,7 +18,7 @@ const VERSIONS_MIN: usize = 4;
 const ROUNDS_MIN: u32 = 2;
 
 /// A figure of a phase over the versions of one driver.
-pub struct Series {
+pub struct VersionSeries {
     pub row: SinceRow,
     root_p: f64,
 }
@@ -50,7 +50,7 @@ pub fn scan(
     (phase, operation): (&str, &str),
     (metric, measure): (Metric, &Measure),
     threshold_percent: f64,
-) -> Vec<Series> {
+) -> Vec<VersionSeries> {
     let arms = &experiment.arms;
     let costs = measure.costs();
     let blocks = experiment.settings.blocks.as_ref();
@@ -90,16 +90,16 @@ pub fn scan(
         let said: Vec<&str> = row.changes.iter().map(|it| it.sentence.as_str()).collect();
         let steps = (!said.is_empty()).then(|| said.join(" "));
         row.sentence = row.gradual(&found, &rounds).or(steps).unwrap_or_else(|| row.none());
-        Some(Series { row, root_p })
+        Some(VersionSeries { row, root_p })
     };
     labelled(arms).into_iter().filter_map(of_label).collect()
 }
 
 /// The rows of all series of a report: those whose changes may be chance among so many lose them
 /// (section 3.6).
-pub fn rows(series: Vec<Series>) -> Vec<SinceRow> {
+pub fn rows(series: Vec<VersionSeries>) -> Vec<SinceRow> {
     let adjusted = benjamini_hochberg(&series.iter().map(|it| it.root_p).collect::<Vec<_>>());
-    let row = |(Series { mut row, .. }, p_value): (Series, f64)| {
+    let row = |(VersionSeries { mut row, .. }, p_value): (VersionSeries, f64)| {
         if p_value > FALSE_DISCOVERY_RATE || row.rounds < ROUNDS_MIN {
             row.changes.clear();
             row.sentence = row.none();

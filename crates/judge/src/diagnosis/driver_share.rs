@@ -1,7 +1,7 @@
 //! Between two versions of a driver its own share grew, and the server's did not (methodology 8.3).
 
 use super::case::{Case, Evidence};
-use crate::analysis::changed::{self, Change, DRIVER_PERCENT};
+use crate::analysis::changed::{self, DRIVER_PERCENT, PairedChange};
 use crate::analysis::types::Finding;
 use format::{self, figure, time};
 use record::records::Tap;
@@ -76,6 +76,6 @@ fn grew(a: &Case<'_>, b: &Case<'_>) -> Option<Finding> {
     Some(b.finding(NAME, sentence, &numbers))
 }
 
-fn change(a: &Case<'_>, b: &Case<'_>, pick: impl Fn(&Tap) -> Option<f64>) -> Option<Change> {
+fn change(a: &Case<'_>, b: &Case<'_>, pick: impl Fn(&Tap) -> Option<f64>) -> Option<PairedChange> {
     changed::change(&a.valid, &b.valid, |run| pick(run.tap.as_ref()?))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::facts;
 use super::table::Table;
 use crate::drawing::Drawing;
-use crate::template;
+use crate::page_template;
 use crate::view::hue;
 use base::error::Result;
 use base::say::clean;
@@ -128,7 +128,7 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);
     page["schema_version"] = SCHEMA_VERSION.into();
-    template::write("study.html", page, "", out)
+    page_template::write("study.html", page, "", out)
 }
 
 /// Text is cleaned, markup is left as it is, and every arm has its colour.

@@ -1,7 +1,7 @@
 //! The same arms on several servers: the comparisons between two of them.
 
 use super::drawing::{Drawing, Role};
-use super::plots::{self, Axis, ChangeInterval, Mark, Row};
+use super::plots::{self, Axis, ChangeInterval, PlotMark, PlotRow};
 use super::view::hue;
 use base::say::clean;
 use judge::analysis::across::ServersAnalysis;
@@ -94,16 +94,16 @@ fn change(row: &ComparisonRow) -> Option<String> {
 pub fn pictures(analysis: &ServersAnalysis) -> Vec<Drawing> {
     let all: Vec<&ComparisonRow> =
         found(analysis).filter(|row| row.metric == Metric::Throughput).collect();
-    let plotted = |row: &&ComparisonRow| Row {
+    let plotted = |row: &&ComparisonRow| PlotRow {
         label: clean(&row.arm),
         hue: hue(&row.arm),
         is_aa: row.is_aa,
         figures: change(row).unwrap_or_default(),
         word: row.verdict.word().to_owned(),
         role: Role::of_verdict(row.verdict),
-        mark: Mark::Interval(ChangeInterval::of(row)),
+        mark: PlotMark::Interval(ChangeInterval::of(row)),
     };
-    let lists: Vec<(String, Vec<Row<'_>>)> = all
+    let lists: Vec<(String, Vec<PlotRow<'_>>)> = all
         .chunk_by(|a, b| title(a) == title(b))
         .map(|list| (title(list[0]), list.iter().map(plotted).collect()))
         .collect();
