@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use adapter::protocol::{PhaseEnd, ReadTotals};
 use base::child;
 use measure::input_files::InputFiles;
-use measure::measured::{Claimed, Measured};
-use measure::summary::{Source, summarise};
-use measure::turn::{Turn, Turned};
+use measure::measured::{Claimed, MeasuredPhase};
+use measure::summary::{PhaseSource, summarise};
+use measure::turn::{ArmTurn, Turned};
 use record::folder::Folder;
 use record::samples::{SAMPLE_BYTES, Sample};
 use tokio::runtime::Builder;
@@ -93,7 +93,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let number = named.expect("crud has find_one");
     let file = PathBuf::from(inputs.samples(1, 0, number, 0, false));
     let turns = write_samples(count, &file).map_err(|error| error.to_string())?;
-    let mut measured = Measured::new(0);
+    let mut measured = MeasuredPhase::new(0);
     measured.ended =
         Some(PhaseEnd { totals: ReadTotals { documents: count, sum: 0 }, ..PhaseEnd::default() });
     measured.turns = turns;
@@ -101,7 +101,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     measured.turn_length = Duration::from_nanos(TURN_NS);
 
     let began = Instant::now();
-    let source = Source {
+    let source = PhaseSource {
         plan: &plan,
         number,
         files: vec![file],
@@ -122,7 +122,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
 }
 
 /// Writes samples as four workers do, each its own at the end of a turn; answers the turns.
-fn write_samples(count: u64, path: &Path) -> std::io::Result<Vec<Turn>> {
+fn write_samples(count: u64, path: &Path) -> std::io::Result<Vec<ArmTurn>> {
     let mut file = BufWriter::new(File::create(path)?);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut indices = [0_u32; WORKERS as usize];
@@ -161,7 +161,7 @@ fn write_samples(count: u64, path: &Path) -> std::io::Result<Vec<Turn>> {
             exhausted: false,
             gave_up: false,
         };
-        turns.push(Turn { turned, until_ns: began_ns + TURN_NS, cpu_ns: TURN_NS });
+        turns.push(ArmTurn { turned, until_ns: began_ns + TURN_NS, cpu_ns: TURN_NS });
     }
     file.flush()?;
     Ok(turns)

@@ -16,9 +16,9 @@ use adapter::protocol::{Alters, PhaseEnd};
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target};
 use measure::input_files::InputFiles;
-use measure::measured::Measured;
+use measure::measured::MeasuredPhase;
 use measure::phase::{Which, prepares};
-use measure::summary::{Source, summarise};
+use measure::summary::{PhaseSource, summarise};
 use record::records::PhaseRun;
 use record::samples::Sample;
 use server::connection_string::with_options;
@@ -303,7 +303,7 @@ impl<'a> CheckSession<'a> {
         let which = Which { round: 1, arm: 0, phase: number, warmup: false };
         let prepares = prepares(&self.inputs, plan, which, str::to_owned).map_err(text)?;
         self.arm.prepare(prepares).await;
-        let mut measured = Measured::new(0);
+        let mut measured = MeasuredPhase::new(0);
         measured.turn_length = TURN;
         let before = self.admin.counters(false).await.map_err(text)?;
         for _ in 0..3 {
@@ -329,7 +329,7 @@ impl<'a> CheckSession<'a> {
             }
         }
         measured.counters = difference(&before, &after);
-        let source = Source {
+        let source = PhaseSource {
             plan,
             number,
             files: self.files(number),

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::asking::{Asking, is_unauthorized, refused};
 use crate::counters;
-pub use crate::counters::{Counters, difference};
+pub use crate::counters::{MongodCounters, difference};
 use crate::marker::{self, Heartbeat};
 use base::error::{Error, Result};
 use base::strings::hex;
@@ -413,13 +413,13 @@ impl Admin {
     }
 
     /// See [`counters::counters`].
-    pub async fn counters(&self, all: bool) -> Result<Counters> {
+    pub async fn counters(&self, all: bool) -> Result<MongodCounters> {
         let counters = counters::counters(&self.client, &self.database, all);
         self.asking.ask("serverStatus", counters).await
     }
 
     /// See [`counters::sizes`].
-    pub async fn sizes(&self, name: &str) -> Counters {
+    pub async fn sizes(&self, name: &str) -> MongodCounters {
         let sizes = self.asking.steps("collStats", counters::sizes(&self.database, name)).await;
         sizes.unwrap_or_default()
     }

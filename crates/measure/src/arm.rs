@@ -23,14 +23,14 @@ use server::{keep_secret, would_work};
 use workload::plan::ClientSharing;
 use workload::plan::Plan;
 
-use crate::admin::Counters;
-use crate::capabilities::{self, Part};
-use crate::collect::tail::{Claimed, Tail};
+use crate::admin::MongodCounters;
+use crate::capabilities::{self, ArmPlan};
+use crate::collect::tail::{Claimed, SampleTail};
 use crate::hosts::Hosts;
-use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
+use crate::turn::{ArmTurn, ERRORS_CONSECUTIVE_MAX};
 
 /// Documents that cost the same to make: path of their pool, stamps, shape.
-pub(crate) type Made = (String, PoolDocuments, Option<String>);
+pub(crate) type DocumentsMade = (String, PoolDocuments, Option<String>);
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -63,17 +63,17 @@ pub struct LiveArm {
     /// The processes of this phase; phases may need different numbers.
     active: usize,
     /// Its part in the plan; None for a consumer, and without a running process.
-    pub part: Option<Part>,
+    pub part: Option<ArmPlan>,
     /// The sample files of this phase, by process.
     samples: Vec<String>,
     /// They are read on after each turn.
-    tail: Option<Tail>,
+    tail: Option<SampleTail>,
     /// What was claimed in the last phase that has ended.
     claimed: Claimed,
     /// None: no limit.
     memory: Option<Arc<MemoryLimit>>,
     /// What making a document costs, ns, of each kind of document that it has made.
-    pub(crate) making: Vec<(Made, Option<f64>)>,
+    pub(crate) making: Vec<(DocumentsMade, Option<f64>)>,
     /// The phase that it works on, and whether that is the warm-up.
     pub stage: Option<(String, bool)>,
     /// It died of memory.
@@ -96,7 +96,7 @@ impl Target<'_> {
         self.uri.map(selection_timeout).unwrap_or_default() * ERRORS_CONSECUTIVE_MAX
     }
 
-    fn open(&self, uri: &str, kind: UriKind, part: Option<&Part>) -> AdapterRequest {
+    fn open(&self, uri: &str, kind: UriKind, part: Option<&ArmPlan>) -> AdapterRequest {
         let clients = self.plan.map(|plan| plan.clients).unwrap_or_default();
         let count = part.map_or(1, |part| clients.count(part.workers()));
         // Hosts are dealt in turn whoever shares a client: that spreads what every worker writes.
@@ -157,7 +157,7 @@ impl LiveArm {
                 let part = capabilities::part(hello, plan, environment.processes);
                 arm.part = Some(part);
             }
-            let wanted = arm.part.as_ref().map_or(1, Part::processes);
+            let wanted = arm.part.as_ref().map_or(1, ArmPlan::processes);
             if arm.processes.len() >= wanted as usize {
                 break;
             }
@@ -226,7 +226,7 @@ impl LiveArm {
                 warmup: warmup.unwrap_or(false),
                 operations: 0,
                 documents: None,
-                server: Counters::new(),
+                server: MongodCounters::new(),
             };
             self.fail(&death.sentence()).await;
             self.death = Some(death);
@@ -302,7 +302,7 @@ impl LiveArm {
             let failure = Failure::Unexpected { request: "prepare", answer: answer.name() };
             return self.fail_by(&failure).await;
         }
-        match Tail::open(&prepares) {
+        match SampleTail::open(&prepares) {
             Ok(tail) => self.tail = Some(tail),
             Err(error) => self.fail(&error.message).await,
         }
@@ -315,7 +315,7 @@ impl LiveArm {
         epoch: &Epoch,
         patience: Patience,
         server: Option<&Hosts>,
-    ) -> Option<Turn> {
+    ) -> Option<ArmTurn> {
         if !self.alive() || self.refused.is_some() {
             return None;
         }
@@ -366,7 +366,7 @@ impl LiveArm {
             }
         };
         self.wakeups_us.push(turned.began_ns.saturating_sub(sent_ns) as f64 / 1e3);
-        Some(Turn { turned, until_ns, cpu_ns })
+        Some(ArmTurn { turned, until_ns, cpu_ns })
     }
 
     /// Ends the phase. None: the arm was lost, or takes no part in it.

@@ -17,7 +17,7 @@ const SHARE: f64 = 0.75;
 
 /// Arms whose processes live side by side.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct ArmGroup {
     /// In their starting order.
     pub arms: Vec<usize>,
     /// Place of the first one.
@@ -29,15 +29,15 @@ pub struct Group {
 ///
 /// Blocks are dealt anew in each round. With the same arms in a block again and again, the noise of
 /// its baseline would look like a step between two versions (decision 0075).
-pub fn groups(settings: &Settings, arms: usize, rng: &mut ChaCha8Rng) -> Vec<Group> {
+pub fn groups(settings: &Settings, arms: usize, rng: &mut ChaCha8Rng) -> Vec<ArmGroup> {
     let mut order: Vec<usize> = (0..arms).collect();
     arrange(settings.order, &mut order, |arm| arm, rng);
     if is_alone(&settings.interleave) {
-        let group = |(place, arm)| Group { arms: vec![arm], first: place, block: 0 };
+        let group = |(place, arm)| ArmGroup { arms: vec![arm], first: place, block: 0 };
         return (0..).zip(order).map(group).collect();
     }
     let Some(blocks) = &settings.blocks else {
-        return vec![Group { arms: order, first: 0, block: 0 }];
+        return vec![ArmGroup { arms: order, first: 0, block: 0 }];
     };
     order.retain(|arm| *arm != 0);
     if settings.order != Order::Shuffled {
@@ -48,7 +48,7 @@ pub fn groups(settings: &Settings, arms: usize, rng: &mut ChaCha8Rng) -> Vec<Gro
         let dealt = order.iter().skip(block as usize).step_by(blocks.count as usize);
         let mut arms: Vec<usize> = dealt.chain([&0]).copied().collect();
         arrange(settings.order, &mut arms, |place| place, rng);
-        Group { arms, first: 0, block }
+        ArmGroup { arms, first: 0, block }
     };
     (0..blocks.count).map(deal).collect()
 }

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::admin::Counters;
+use crate::admin::MongodCounters;
 use crate::arm::LiveArm;
 use crate::context::PhaseContext;
 use crate::hosts::Hosts;
 use crate::measured::Read;
-use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
+use crate::turn::{ArmTurn, ERRORS_CONSECUTIVE_MAX};
 use crate::unacknowledged::drain;
 use adapter::patience::Patience;
 use adapter::protocol::{Consumer, ConsumerPrepare, Prepare};
@@ -41,7 +41,7 @@ pub async fn turn(
     arm: &mut LiveArm,
     patience: Patience,
     samples: PathBuf,
-) -> Result<(Option<Turn>, Counters, Option<Read>)> {
+) -> Result<(Option<ArmTurn>, MongodCounters, Option<Read>)> {
     let unacknowledged = context.unacknowledged;
     let PhaseContext { consumer, sampler, admin, epoch, .. } = context;
     let (Some(consumer), Some(admin)) = (consumer, admin) else {

@@ -6,14 +6,14 @@ use workload::schedule::split;
 
 /// An arm's part in an experiment.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct ArmPlan {
     /// With the arm's own numbers of processes, and of workers in each.
     pub plan: Plan,
     /// By phase: why it takes no part in it.
     pub missing: Vec<Option<String>>,
 }
 
-impl Part {
+impl ArmPlan {
     /// So many processes as the phases need that it takes part in.
     pub fn processes(&self) -> u32 {
         let taken = self.plan.phases.iter().zip(&self.missing).filter(|(_, it)| it.is_none());
@@ -27,7 +27,7 @@ impl Part {
 }
 
 /// `own` is the arm's own number of processes.
-pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> Part {
+pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> ArmPlan {
     let mut plan = plan.with_processes(own);
     let clients = plan.clients;
     let fit = |phase: &mut Phase| match split(phase, None, hello.capabilities.concurrency.max) {
@@ -53,7 +53,7 @@ pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> Part {
             missing[number] = Some(reason);
         }
     }
-    Part { plan, missing }
+    ArmPlan { plan, missing }
 }
 
 /// The first ability that a phase needs and the adapter does not declare.

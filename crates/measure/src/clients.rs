@@ -27,7 +27,7 @@ pub struct Peak {
 }
 
 #[derive(Default)]
-pub struct Clients {
+pub struct ClientReadings {
     watched: Vec<Client>,
     /// By inode, whether a socket is a connection to a server. The kernel walks all its tables to
     /// show them, which takes milliseconds: they are read again where a socket is new.
@@ -37,7 +37,7 @@ pub struct Clients {
     peaks: BTreeMap<usize, Peak>,
 }
 
-impl Clients {
+impl ClientReadings {
     pub fn watch(&mut self, clients: Vec<Client>) {
         self.watched = clients;
     }

@@ -7,7 +7,7 @@ use crate::arm::LiveArm;
 use crate::awake::Awake;
 use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
-use crate::progress::Progress;
+use crate::progress::LiveProgress;
 use crate::sampler::Sampler;
 use crate::stop::Stop;
 use base::clock::Epoch;
@@ -24,7 +24,7 @@ pub struct PhaseContext<'a> {
     pub sampler: &'a mut Sampler,
     /// For orders and names.
     pub rng: &'a mut ChaCha8Rng,
-    pub progress: &'a mut Progress,
+    pub progress: &'a mut LiveProgress,
     pub stop: &'a Stop,
     /// By arm, which of the collections of the present story is its own.
     pub slots: &'a mut BTreeMap<usize, usize>,

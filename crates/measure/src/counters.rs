@@ -7,7 +7,7 @@ use mongodb::error::Error;
 use mongodb::{Client, Database};
 use server::mongos_commands::by_shard;
 
-pub type Counters = BTreeMap<String, i64>;
+pub type MongodCounters = BTreeMap<String, i64>;
 
 /// Counters that are taken of serverStatus: the columns of mongostat, and the traffic.
 const STATUS: [(&str, &[&str]); 9] = [
@@ -34,7 +34,7 @@ const STATUS: [(&str, &[&str]); 9] = [
 
 /// Counters and gauges: opcounters, network, connections; with `all`, also queues,
 /// flushes, page faults and the cache's.
-pub async fn counters(client: &Client, own: &Database, all: bool) -> Result<Counters, Error> {
+pub async fn counters(client: &Client, own: &Database, all: bool) -> Result<MongodCounters, Error> {
     // Default sections are turned off one by one: a whole serverStatus has 40 KB and takes the
     // server a millisecond.
     let mut command = doc! {
@@ -56,7 +56,7 @@ pub async fn counters(client: &Client, own: &Database, all: bool) -> Result<Coun
         command.insert("wiredTiger", 0);
     }
     let status = client.database("admin").run_command(command).await?;
-    let mut counters = Counters::new();
+    let mut counters = MongodCounters::new();
     for (path, fields) in STATUS {
         let within = |values: &Document, part| values.get_document(part).ok().cloned();
         let found = path.split('.').try_fold(status.clone(), |it, part| within(&it, part));
@@ -73,8 +73,8 @@ pub async fn counters(client: &Client, own: &Database, all: bool) -> Result<Coun
 }
 
 /// Sizes of a collection and of the database; empty where the server has none.
-pub async fn sizes(own: &Database, name: &str) -> Counters {
-    let mut sizes = Counters::new();
+pub async fn sizes(own: &Database, name: &str) -> MongodCounters {
+    let mut sizes = MongodCounters::new();
     if let Ok(stats) = own.run_command(doc! { "collStats": name }).await {
         let fields = ["count", "size", "storageSize", "totalIndexSize", "avgObjSize"];
         pick(&stats, "collStats", &fields, &mut sizes);
@@ -90,7 +90,7 @@ pub async fn sizes(own: &Database, name: &str) -> Counters {
 }
 
 /// Documents of each shard: `shard.s1.collStats.count`.
-fn of_shards(name: &str, stats: &Document) -> Counters {
+fn of_shards(name: &str, stats: &Document) -> MongodCounters {
     let named = by_shard(stats).into_iter();
     named.map(|(shard, documents)| (format!("shard.{shard}.{name}"), documents)).collect()
 }
@@ -104,7 +104,7 @@ fn with_units(stats: &Document) -> Document {
     named.collect()
 }
 
-fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
+fn pick(from: &Document, section: &str, fields: &[&str], into: &mut MongodCounters) {
     for field in fields {
         let value = match from.get(field) {
             Some(Bson::Int32(value)) => i64::from(*value),
@@ -116,7 +116,7 @@ fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
     }
 }
 
-pub fn difference(before: &Counters, after: &Counters) -> Counters {
+pub fn difference(before: &MongodCounters, after: &MongodCounters) -> MongodCounters {
     after
         .iter()
         .filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?)))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::progress::Progress;
+use crate::progress::LiveProgress;
 use adapter::driver_choice::PROCESSES;
 use adapter::environment::Environment;
 use base::error::Result;
@@ -52,7 +52,7 @@ pub fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
 }
 
 /// Measures the link against its own parameters, before any arm uses it.
-pub fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
+pub fn link_facts(asked: &str, progress: &LiveProgress) -> Result<Link> {
     progress.doing("measuring the link");
     let spec = LinkSpec::parse(asked)?;
     let check = validate(&spec)?;

@@ -2,7 +2,7 @@
 
 use futures_util::future::{join_all, try_join_all};
 
-use crate::admin::{Admin, Counters};
+use crate::admin::{Admin, MongodCounters};
 use base::error::{Error, Result};
 use bson::RawDocumentBuf;
 use server::ServerHandle;
@@ -89,27 +89,27 @@ impl Hosts {
     }
 
     /// With the documents that each of several hosts has taken: `host2.opcounters.insert`.
-    pub async fn counters(&self, all: bool) -> Result<Counters> {
+    pub async fn counters(&self, all: bool) -> Result<MongodCounters> {
         let each = try_join_all(self.each.iter().map(|it| it.counters(all))).await?;
         Ok(self.sum(each, "opcounters.insert"))
     }
 
     /// With the documents of each of several hosts: `host2.collStats.count`.
-    pub async fn sizes(&self, name: &str) -> Counters {
+    pub async fn sizes(&self, name: &str) -> MongodCounters {
         let each = join_all(self.each.iter().map(|it| it.sizes(name))).await;
         self.sum(each, "collStats.count")
     }
 
-    fn sum(&self, each: Vec<Counters>, by_host: &str) -> Counters {
+    fn sum(&self, each: Vec<MongodCounters>, by_host: &str) -> MongodCounters {
         sum(each, Some(by_host).filter(|_| self.are_dealt))
     }
 }
 
-fn sum(mut each: Vec<Counters>, by_host: Option<&str>) -> Counters {
+fn sum(mut each: Vec<MongodCounters>, by_host: Option<&str>) -> MongodCounters {
     if each.len() == 1 {
         return each.remove(0);
     }
-    let mut sum = Counters::new();
+    let mut sum = MongodCounters::new();
     for (host, counters) in (1..).zip(&each) {
         for (name, value) in counters {
             let so_far = sum.entry(name.clone()).or_default();
@@ -175,7 +175,7 @@ mod tests {
     fn hosts_are_added_up_and_told_apart() {
         let host = |count: i64| {
             let each = [("collStats.count", count), ("collStats.avgObjSize", 320)];
-            Counters::from(each.map(|(name, it)| (name.to_owned(), it)))
+            MongodCounters::from(each.map(|(name, it)| (name.to_owned(), it)))
         };
         let both = sum(vec![host(3), host(4)], Some("collStats.count"));
         assert_eq!(both["collStats.count"], 7);

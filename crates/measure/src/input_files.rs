@@ -34,13 +34,13 @@ pub struct InputFiles {
     /// By phase, in the order that its operations count them.
     templates: Vec<Vec<Template>>,
     measured_s: f64,
-    scheduled: BTreeMap<Place, (Option<Vec<u64>>, Steps)>,
+    scheduled: BTreeMap<SchedulePlace, (Option<Vec<u64>>, Steps)>,
 }
 
 /// Number of a phase; first worker, workers and all workers of one of its processes.
-type Place = (usize, u32, u32, u32);
+type SchedulePlace = (usize, u32, u32, u32);
 
-fn place(number: usize, phase: &Phase, process: u32) -> Place {
+fn place(number: usize, phase: &Phase, process: u32) -> SchedulePlace {
     (number, process * phase.workers, phase.workers, phase.workers * phase.processes)
 }
 
@@ -277,7 +277,7 @@ fn documents_path(folder: &Path, phase: usize) -> PathBuf {
     folder.join(format!("phase{phase}-documents.schedule"))
 }
 
-fn schedule_path(folder: &Path, (phase, first, count, of): Place) -> PathBuf {
+fn schedule_path(folder: &Path, (phase, first, count, of): SchedulePlace) -> PathBuf {
     folder.join(format!("phase{phase}-worker{first}+{count}of{of}.schedule"))
 }
 

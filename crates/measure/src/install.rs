@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::arms::{Arm, number_twins};
-use crate::progress::{Line, duration};
+use crate::progress::{LiveLine, duration};
 use crate::stop::Requests;
 use crate::system::named;
 use adapter::adapter_process::AdapterProcess;
@@ -337,7 +337,7 @@ async fn side_by_side<'a>(
 
 /// Shows which adapters are being installed.
 struct Board {
-    line: Line,
+    line: LiveLine,
     began: Instant,
     each: RefCell<Vec<Each>>,
 }
@@ -353,7 +353,7 @@ impl Board {
     fn new(ids: Vec<String>) -> Self {
         let each = ids.into_iter().map(|id| Each { id, said: String::new(), ended: false });
         Self {
-            line: Line::new("{spinner} {elapsed} {wide_msg}"),
+            line: LiveLine::new("{spinner} {elapsed} {wide_msg}"),
             began: Instant::now(),
             each: RefCell::new(each.collect()),
         }

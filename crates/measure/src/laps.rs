@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::admin::difference;
 use crate::arm::LiveArm;
 use crate::context::PhaseContext;
-use crate::measured::Measured;
+use crate::measured::MeasuredPhase;
 use crate::progress::{Laps, duration};
 use crate::settings::{TURN_OPERATIONS_MIN, TURNS_MIN, turn_min};
 use crate::unacknowledged::counters;
@@ -36,7 +36,7 @@ pub async fn warm_up(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
     warmups: &[Duration],
-    measured: &mut [Measured],
+    measured: &mut [MeasuredPhase],
 ) -> Result<Vec<f64>> {
     let _awake = context.awake.map(|awake| awake.spin());
     let mut left: Vec<Duration> = warmups.to_vec();
@@ -117,7 +117,7 @@ pub async fn take_turns(
     number: usize,
     turns: &Turns,
     began: Instant,
-    measured: &mut [Measured],
+    measured: &mut [MeasuredPhase],
 ) -> Result<()> {
     let _awake = context.awake.map(|awake| awake.spin());
     let phase = &context.plan.phases[number];
@@ -202,8 +202,8 @@ pub async fn take_turns(
 }
 
 /// The round's own standard error so far; None where the baseline or all other arms are lost.
-fn error(measured: &[Measured], laps: usize) -> Option<f64> {
-    let whole = |it: &&Measured| it.rates.len() == laps;
+fn error(measured: &[MeasuredPhase], laps: usize) -> Option<f64> {
+    let whole = |it: &&MeasuredPhase| it.rates.len() == laps;
     let baseline = measured.iter().find(|it| it.arm == 0).filter(whole)?;
     let others = measured.iter().filter(|it| it.arm != 0).filter(whole);
     largest_error(&baseline.rates, others.map(|it| &it.rates[..]))

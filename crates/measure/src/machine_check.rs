@@ -48,14 +48,14 @@ impl Runner {
         let (mut began, mut before) =
             self.looked.take().unwrap_or_else(|| (Instant::now(), Reading::take()));
         let first = Instant::now();
-        let keys = self.waits.then(Keys::new).flatten();
+        let keys = self.waits.then(PressedKeys::new).flatten();
         let mut told = false;
         loop {
             let mut key = false;
             while !key && began.elapsed() < LOOK {
                 sleep(GLANCE.min(LOOK.saturating_sub(began.elapsed()))).await;
                 self.stop.check()?;
-                key = keys.as_ref().is_some_and(Keys::pressed);
+                key = keys.as_ref().is_some_and(PressedKeys::pressed);
             }
             let now = Reading::take();
             let noise = now.noise_since(&before, &listeners(&self.places));
@@ -107,12 +107,12 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
 }
 
 /// A terminal that gives every key at once; restored on drop.
-struct Keys {
+struct PressedKeys {
     stdin: Stdin,
     was: Termios,
 }
 
-impl Keys {
+impl PressedKeys {
     /// None without a terminal, or while another program has it.
     fn new() -> Option<Self> {
         let stdin = stdin();
@@ -132,7 +132,7 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for PressedKeys {
     fn drop(&mut self) {
         // The key was for us, not for the shell.
         let _ = tcflush(&self.stdin, FlushArg::TCIFLUSH);

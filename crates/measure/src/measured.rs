@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::admin::Counters;
+use crate::admin::MongodCounters;
 use crate::clients::Peak;
 pub use crate::collect::tail::Claimed;
-use crate::turn::Turn;
+use crate::turn::ArmTurn;
 use adapter::protocol::PhaseEnd;
 use record::broker::ConsumerRun;
 
-pub struct Measured {
+pub struct MeasuredPhase {
     pub arm: usize,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<ArmTurn>,
     /// Operations a second, by turn.
     pub rates: Vec<f64>,
     /// Place of each turn within its lap, from 0.
@@ -25,7 +25,7 @@ pub struct Measured {
     /// After its turns, until the server had its unanswered writes; None where it answered all.
     pub arriving: Option<Duration>,
     /// Server counters over its turns.
-    pub counters: Counters,
+    pub counters: MongodCounters,
     /// Cost of making one document, ns.
     pub document_ns: Option<f64>,
     /// Operations a second in each second of the warm-up.
@@ -39,7 +39,7 @@ pub struct Measured {
     /// None where it was never read.
     pub peak: Option<Peak>,
     /// Collection sizes before and after.
-    pub sizes: Counters,
+    pub sizes: MongodCounters,
     /// The collection that this arm alone wrote.
     pub written: Option<String>,
     /// Documents in it after the phase and its drain.
@@ -47,7 +47,7 @@ pub struct Measured {
     pub read: Option<Read>,
 }
 
-impl Measured {
+impl MeasuredPhase {
     pub fn new(arm: usize) -> Self {
         Self {
             arm,
@@ -58,7 +58,7 @@ impl Measured {
             idle_cpu_ns: 0,
             waiting_cpu_ns: 0,
             arriving: None,
-            counters: Counters::new(),
+            counters: MongodCounters::new(),
             document_ns: None,
             warmup_throughput: Vec::new(),
             ended: None,
@@ -67,7 +67,7 @@ impl Measured {
             rss_peak_bytes: 0,
             rss_held_bytes: 0,
             peak: None,
-            sizes: Counters::new(),
+            sizes: MongodCounters::new(),
             written: None,
             documents_after: None,
             read: None,
@@ -78,7 +78,7 @@ impl Measured {
 /// A consumer's part in one phase of one arm.
 #[derive(Debug)]
 pub struct Read {
-    pub turn: Turn,
+    pub turn: ArmTurn,
     pub ended: PhaseEnd,
     pub samples: PathBuf,
     pub claimed: Claimed,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::measured::{Measured, Read};
+use crate::measured::{MeasuredPhase, Read};
 use base::error::Result;
 use record::broker::{Broker, Part, Parts};
 use record::messages::{Messages, Sent};
@@ -26,7 +26,7 @@ pub struct Tapped<'a> {
 /// record and, through the tap, the producers' calls: about 150 bytes a message.
 pub fn join(
     phase: &Phase,
-    measured: &Measured,
+    measured: &MeasuredPhase,
     read: &Read,
     sent: Sent,
     tapped: Option<&Tapped<'_>>,

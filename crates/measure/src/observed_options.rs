@@ -58,7 +58,7 @@ pub fn is_encrypted(uri: &str) -> bool {
 
 /// The messages that tell something; legacy ones as the commands of today.
 #[derive(Default)]
-struct Sent {
+struct SentOptions {
     hellos: Vec<Document>,
     insert: Option<Document>,
     find: Option<Document>,
@@ -68,7 +68,7 @@ struct Sent {
 /// Reads the bytes of each connection. A standalone server takes neither retried writes nor read
 /// preferences: there their absence tells nothing.
 pub fn read(connections: &[Vec<u8>], is_standalone: bool) -> Seen {
-    let sent = Sent::of(connections);
+    let sent = SentOptions::of(connections);
     let mut seen = Seen::default();
     for (hello, name) in sent.hellos.iter().flat_map(|it| HANDSHAKE.map(|name| (it, name))) {
         // A monitor's handshake may offer no compression.
@@ -121,7 +121,7 @@ pub fn fill(resolved: &mut Value, seen: &Seen) {
     }
 }
 
-impl Sent {
+impl SentOptions {
     fn of(connections: &[Vec<u8>]) -> Self {
         let (mut sent, mut message) = (Self::default(), Vec::new());
         for mut bytes in connections.iter().map(Vec::as_slice) {

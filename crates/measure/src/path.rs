@@ -24,7 +24,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 const MESSAGE_MARK: &str = "producer,sequence";
 const FOLDER: &str = "tap";
 
-pub struct Path {
+pub struct TapPath {
     /// URI of each arm: the server's, with the arm's port of the tap as its host.
     pub uris: Vec<String>,
     folder: PathBuf,
@@ -35,7 +35,7 @@ pub struct Path {
     _child: Child,
 }
 
-impl Path {
+impl TapPath {
     /// Starts a tap for `arms` arms in front of the server at `uri`, with its files below
     /// `experiment`. With `mark` it records the message of each command.
     ///

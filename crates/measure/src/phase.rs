@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bson::RawDocumentBuf;
 
-use crate::admin::Counters;
+use crate::admin::MongodCounters;
 use crate::arm::LiveArm;
 use crate::broker;
 use crate::context::PhaseContext;
@@ -14,8 +14,8 @@ use crate::death;
 use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::laps::{self, take_turns, warm_up};
-use crate::measured::Measured;
-use crate::progress::Progress;
+use crate::measured::MeasuredPhase;
+use crate::progress::LiveProgress;
 use crate::shuffle;
 use crate::stop::Stop;
 use crate::turn::ERRORS_CONSECUTIVE_MAX;
@@ -35,10 +35,10 @@ pub async fn run(
     number: usize,
     warmups: &[Duration],
     interleave: Interleave,
-) -> Result<Vec<Measured>> {
+) -> Result<Vec<MeasuredPhase>> {
     let phase = &context.plan.phases[number];
     let began = Instant::now();
-    let mut measured: Vec<_> = arms.iter().map(|arm| Measured::new(arm.index)).collect();
+    let mut measured: Vec<_> = arms.iter().map(|arm| MeasuredPhase::new(arm.index)).collect();
     let story = context.plan.story(number);
     let begins = number == story.start;
     if begins {
@@ -84,7 +84,7 @@ pub async fn run(
     take_turns(context, arms, number, &turns, began, &mut measured).await?;
     context.sampler.sample_clients()?;
     if matches!(phase.limit, Limit::Operations { .. }) && number + 1 < story.end {
-        let done = |entry: &Measured| entry.turns.last().is_some_and(|it| it.turned.exhausted);
+        let done = |entry: &MeasuredPhase| entry.turns.last().is_some_and(|it| it.turned.exhausted);
         for (arm, _) in arms.iter().zip(&measured).filter(|(arm, it)| arm.alive() && !done(it)) {
             context.slots.remove(&arm.index);
             let what = format!("{} did not come to its end for one arm", phase.name);
@@ -117,7 +117,7 @@ pub async fn run(
     Ok(measured)
 }
 
-fn prefixed(prefix: &str, counters: Counters) -> Counters {
+fn prefixed(prefix: &str, counters: MongodCounters) -> MongodCounters {
     counters.into_iter().map(|(name, value)| (format!("{prefix}.{name}"), value)).collect()
 }
 
@@ -213,7 +213,7 @@ pub async fn load(
     name: &str,
     collection: &Collection,
     documents: impl Iterator<Item = RawDocumentBuf>,
-    progress: &Progress,
+    progress: &LiveProgress,
     stop: &Stop,
 ) -> Result<()> {
     let total = collection.loaded;

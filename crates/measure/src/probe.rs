@@ -7,7 +7,7 @@ use futures_util::stream::{self, StreamExt as _};
 
 use crate::install::Wanted;
 use crate::observed_options::Untold;
-use crate::progress::Progress;
+use crate::progress::LiveProgress;
 use crate::trial::{Ground, Tried};
 use adapter::environment::Environment;
 use base::error::{Error, Exit, Result};
@@ -45,7 +45,7 @@ impl Probe {
         ground: &Ground<'_>,
         (server, uri): (&ServerHandle, &str),
         arms: Vec<(String, Environment)>,
-        progress: &Progress,
+        progress: &LiveProgress,
     ) -> Result<Probed> {
         let work = arms.iter().enumerate().map(|(index, (id, environment))| {
             progress.doing(&format!("trying {id}"));

@@ -41,14 +41,14 @@ impl Display for Laps {
 
 /// Shows the present step on stderr: in a live line on a terminal, elsewhere in a line now and
 /// then.
-pub struct Line {
+pub struct LiveLine {
     /// Stands before all that is said; empty where one experiment is alone.
     label: String,
     bar: Option<ProgressBar>,
     said: Cell<Instant>,
 }
 
-impl Line {
+impl LiveLine {
     /// `template` is that of the live line, as indicatif takes it.
     pub fn new(template: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| live(template));
@@ -97,8 +97,8 @@ fn live(template: &str) -> ProgressBar {
     bar
 }
 
-pub struct Progress {
-    line: Line,
+pub struct LiveProgress {
+    line: LiveLine,
     arms: Vec<String>,
     rounds: u32,
     round: u32,
@@ -114,13 +114,13 @@ pub struct Progress {
     took: Duration,
 }
 
-impl Progress {
+impl LiveProgress {
     /// `rounds` are those up to the next look, `planned` is the time of one of them. `label` names
     /// the experiment among several.
     pub fn new(label: &str, arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
         let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
         Self {
-            line: Line::new(TEMPLATE).labelled(&label),
+            line: LiveLine::new(TEMPLATE).labelled(&label),
             arms,
             rounds,
             round: 0,

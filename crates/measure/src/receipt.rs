@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::collect::Given;
-use crate::measured::Measured;
+use crate::collect::GivenAnswers;
+use crate::measured::MeasuredPhase;
 use crate::phase::first_collection;
 use record::records::Receipt;
 use workload::operations::{ServerCount, about, inserted_by_command, inserts};
@@ -16,9 +16,9 @@ use workload::plan::{Operation, OperationKind, Phase};
 /// (capped, overwritten, shared).
 pub fn receipt(
     phase: &Phase,
-    measured: &Measured,
+    measured: &MeasuredPhase,
     done: &[u64],
-    given: &[Option<Given>],
+    given: &[Option<GivenAnswers>],
     exclusive: bool,
 ) -> Receipt {
     // Failed operations may or may not have reached the server: then counts prove nothing.
@@ -58,10 +58,10 @@ fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String
 fn opcounters(
     operation: &Operation,
     done: u64,
-    given: Option<Given>,
+    given: Option<GivenAnswers>,
 ) -> Option<Vec<(&'static str, u64)>> {
     let inserted = given.map_or(done * inserts(operation), |it| it.inserted);
-    let Given { updated, deleted, .. } = given.unwrap_or_default();
+    let GivenAnswers { updated, deleted, .. } = given.unwrap_or_default();
     Some(match about(operation.kind).counted {
         ServerCount::Not => vec![("opcounters.insert", 0)],
         ServerCount::By(counter) if about(operation.kind).inserts => vec![(counter, inserted)],
@@ -78,7 +78,7 @@ fn opcounters(
 fn claimed_opcounters(
     phase: &Phase,
     done: &[u64],
-    given: &[Option<Given>],
+    given: &[Option<GivenAnswers>],
 ) -> Option<BTreeMap<String, i64>> {
     let mut claimed = BTreeMap::new();
     for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
@@ -89,7 +89,7 @@ fn claimed_opcounters(
     Some(claimed)
 }
 
-fn document_change(phase: &Phase, done: &[u64], given: &[Option<Given>]) -> Option<i64> {
+fn document_change(phase: &Phase, done: &[u64], given: &[Option<GivenAnswers>]) -> Option<i64> {
     let mut change = 0;
     for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
         // One collection is counted.
@@ -106,7 +106,7 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<Given>]) -> Opti
             continue;
         }
         let deleted = if about(operation.kind).deletes { *done } else { 0 };
-        let counted = Given { inserted: done * inserts(operation), updated: 0, deleted };
+        let counted = GivenAnswers { inserted: done * inserts(operation), updated: 0, deleted };
         let given = given.unwrap_or(counted);
         change += i64::try_from(given.inserted).ok()? - i64::try_from(given.deleted).ok()?;
     }

@@ -7,15 +7,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
-use crate::blocks::{Group, groups};
+use crate::blocks::{ArmGroup, groups};
 use crate::context::PhaseContext;
-use crate::measured::Measured;
+use crate::measured::MeasuredPhase;
 use crate::messages::Tapped;
 use crate::phase::{self, load};
 use crate::runner::{LOST_ROUNDS_MAX, Runner};
 use crate::settings;
-use crate::summary::{Source, summarise};
-use crate::token::Held;
+use crate::summary::{PhaseSource, summarise};
+use crate::token::HeldToken;
 use crate::unacknowledged;
 use base::error::{Error, Result};
 use record::machine::Reading;
@@ -35,7 +35,7 @@ impl Runner {
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
-    pub async fn rounds(&mut self, token: &mut Held) -> Result<()> {
+    pub async fn rounds(&mut self, token: &mut HeldToken) -> Result<()> {
         self.load_shared().await?;
         self.look_at_machine().await?;
         loop {
@@ -144,7 +144,12 @@ impl Runner {
     }
 
     /// Runs the arms whose processes live side by side.
-    async fn group(&mut self, round: u32, group: &Group, rng: &mut ChaCha8Rng) -> Result<Vec<Run>> {
+    async fn group(
+        &mut self,
+        round: u32,
+        group: &ArmGroup,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Run>> {
         let (mut arms, mut runs) = self.start(round, group).await?;
         let mut consumer = self.start_consumer(round, group.arms[0], &mut arms).await;
         self.watch(&arms, consumer.as_ref());
@@ -327,7 +332,7 @@ impl Runner {
         round: u32,
         number: usize,
         arm: &str,
-        measured: &Measured,
+        measured: &MeasuredPhase,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
         let part = self.configurations[measured.arm].part.as_ref();
@@ -336,7 +341,7 @@ impl Runner {
         let files: Vec<PathBuf> = (0..phase.processes)
             .map(|process| self.inputs.samples(round, measured.arm, number, process, false).into())
             .collect();
-        let source = Source {
+        let source = PhaseSource {
             plan,
             number,
             files,

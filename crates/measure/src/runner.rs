@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
-use crate::blocks::Group;
-use crate::capabilities::Part;
+use crate::blocks::ArmGroup;
+use crate::capabilities::ArmPlan;
 use crate::clients::Client;
 use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::observed_options::fill;
-use crate::path::Path;
-use crate::progress::Progress;
+use crate::path::TapPath;
+use crate::progress::LiveProgress;
 use crate::sampler::Sampler;
 use crate::stop::Stop;
 use crate::system::{self, no_version, other_version};
@@ -43,7 +43,7 @@ pub struct Runner {
     /// Zero of all times.
     pub epoch: Epoch,
     /// The tap on the way to the server, if asked for.
-    pub path: Option<Path>,
+    pub path: Option<TapPath>,
     /// The first round through the tap.
     pub tap_from: u32,
     /// Number of rounds in the folder.
@@ -68,7 +68,7 @@ pub struct Runner {
     pub inputs: InputFiles,
     /// Runs of arms that have begun.
     pub runs: u32,
-    pub progress: Progress,
+    pub progress: LiveProgress,
     pub stop: Stop,
 }
 
@@ -90,7 +90,7 @@ pub struct ArmConfiguration {
     /// URI through the tap; None: the arm goes past it.
     pub tapped_uri: Option<String>,
     /// Its part in the plan; None until its adapter has said what it can do.
-    pub part: Option<Part>,
+    pub part: Option<ArmPlan>,
     /// The reasons of its losses in the last rounds in a row.
     pub losses: Vec<String>,
 }
@@ -121,7 +121,11 @@ impl Runner {
     }
 
     /// Starts the processes of a group of arms, and identifies each.
-    pub async fn start(&mut self, round: u32, group: &Group) -> Result<(Vec<LiveArm>, Vec<Run>)> {
+    pub async fn start(
+        &mut self,
+        round: u32,
+        group: &ArmGroup,
+    ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
         let mut arms = Vec::new();
         let mut runs = Vec::new();
         for (place, &index) in group.arms.iter().enumerate() {

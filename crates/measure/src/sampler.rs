@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use crate::admin::{Counters, difference};
-use crate::clients::{Client, Clients, Peak};
+use crate::admin::{MongodCounters, difference};
+use crate::clients::{Client, ClientReadings, Peak};
 use crate::disk::Disk;
 use crate::hosts::Hosts;
 use base::clock::Epoch;
@@ -17,14 +17,14 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 pub struct Sampler {
     admin: Option<Hosts>,
-    clients: Clients,
+    clients: ClientReadings,
     /// Below the server's data.
     disk: Option<Disk>,
     folder: Folder,
     epoch: Epoch,
     last: Instant,
     /// Cost of one reading in the counters (its command, its bytes): lean, full.
-    cost: [Counters; 2],
+    cost: [MongodCounters; 2],
     /// Readings so far: lean, full.
     readings: [i64; 2],
     round: u32,
@@ -39,7 +39,7 @@ impl Sampler {
         folder: Folder,
         epoch: Epoch,
     ) -> Result<Self> {
-        let mut cost = [Counters::new(), Counters::new()];
+        let mut cost = [MongodCounters::new(), MongodCounters::new()];
         if let Some(admin) = &admin {
             // Between two readings of an idle server lies exactly the cost of the first one.
             admin.counters(false).await?;
@@ -57,7 +57,7 @@ impl Sampler {
         let last = Instant::now();
         Ok(Self {
             admin,
-            clients: Clients::default(),
+            clients: ClientReadings::default(),
             disk,
             folder,
             epoch,
@@ -87,11 +87,11 @@ impl Sampler {
     }
 
     /// Counters now, less the cost of all readings so far.
-    pub async fn counters(&mut self) -> Result<Counters> {
+    pub async fn counters(&mut self) -> Result<MongodCounters> {
         if self.last.elapsed() >= PERIOD {
             self.sample().await?;
         }
-        let Some(admin) = &self.admin else { return Ok(Counters::new()) };
+        let Some(admin) = &self.admin else { return Ok(MongodCounters::new()) };
         let mut counters = admin.counters(false).await?;
         for (cost, readings) in self.cost.iter().zip(self.readings) {
             for (name, cost) in cost {
@@ -141,7 +141,7 @@ impl Sampler {
     }
 }
 
-fn cache_shares(values: &Counters) -> BTreeMap<String, f64> {
+fn cache_shares(values: &MongodCounters) -> BTreeMap<String, f64> {
     let cache = |name: &str| values.get(&format!("cache.{name}")).map(|bytes| *bytes as f64);
     let parts = [
         ("cache.dirty_fraction", "tracked dirty bytes in the cache"),

@@ -13,16 +13,16 @@ use crate::facts::{AA, DIRECT, arm, facts, link_facts};
 use crate::hosts::{self, Hosts};
 use crate::input_files::InputFiles;
 use crate::observed_options::STANDALONE;
-use crate::path::Path;
+use crate::path::TapPath;
 use crate::placement;
 use crate::probe::Probe;
-use crate::progress::Progress;
+use crate::progress::LiveProgress;
 use crate::resume::Resumed;
 use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
 use crate::server_access::Reached;
 use crate::stop::{Requests, Stop, caught};
-use crate::token::{Held, Token};
+use crate::token::{HeldToken, Token};
 use crate::trial::Ground;
 use adapter::environment::Environment;
 use base::clock::{Epoch, wall};
@@ -159,10 +159,10 @@ impl Setup {
         starts.then(placement::choose).flatten()
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> LiveProgress {
         let ids = self.named().into_iter().map(|(id, ..)| id).collect();
         let rounds = self.settings.looks.first_rounds();
-        Progress::new(&self.token.holder, ids, rounds, self.until_look / rounds)
+        LiveProgress::new(&self.token.holder, ids, rounds, self.until_look / rounds)
     }
 
     /// Opens the server, if one is needed, once there is room for the results.
@@ -197,7 +197,7 @@ impl Setup {
         folder: &Folder,
         server: Option<&ServerHandle>,
         placement: Option<Placement>,
-        mut progress: Progress,
+        mut progress: LiveProgress,
         admin: &mut Option<Hosts>,
     ) -> Result<Runner> {
         if let Some(server) = server {
@@ -276,7 +276,7 @@ impl Setup {
             let way = (self.request.link.as_deref(), self.consumer.is_some());
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
-        let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].as_str());
+        let through = |port: usize| path.as_ref().map(|path: &TapPath| path.uris[port].as_str());
         let memory_bytes = self.limits.client_memory.as_ref().map(|it| it.bytes);
         let configured = |port: usize, environment: Environment, direct: bool| {
             let tapped_uri = through(port).filter(|_| !direct);
@@ -370,7 +370,7 @@ async fn measure(
     mut runner: Runner,
     server: Option<&ServerHandle>,
     requests: &mut Requests,
-    token: &mut Held,
+    token: &mut HeldToken,
 ) -> Result<()> {
     let stop = runner.stop.clone();
     runner.folder.write_experiment(&runner.experiment)?;
@@ -458,7 +458,7 @@ async fn path_to(
     (link, mark): (Option<&str>, bool),
     epoch: &Epoch,
     folder: &Folder,
-) -> Result<Path> {
+) -> Result<TapPath> {
     // One port for each arm, and one for the consumer.
-    Path::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
+    TapPath::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
 }

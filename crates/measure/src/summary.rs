@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::collect::{self, Collected, Given, Lateness, RightAnswers};
+use crate::collect::{self, Collected, GivenAnswers, Lateness, RightAnswers};
 use crate::input_files::InputFiles;
-use crate::measured::Measured;
+use crate::measured::MeasuredPhase;
 use crate::messages::{self, Tapped};
 use crate::receipt;
-use crate::turn::Turn;
+use crate::turn::ArmTurn;
 use base::error::Result;
 use record::folder::Folder;
 use record::records::{Answers, ErrorCount, Gate, Little, OpenLoop, PhaseRun, Quantiles, Tap};
@@ -19,7 +19,7 @@ use workload::operations::inserts;
 use workload::plan::{Pacing, Phase, Plan};
 
 /// The samples of one phase of one run, and the data to check them with.
-pub struct Source<'a> {
+pub struct PhaseSource<'a> {
     /// The arm's own plan.
     pub plan: &'a Plan,
     pub number: usize,
@@ -38,8 +38,8 @@ pub struct Source<'a> {
 
 /// Reads the samples and makes the record, without the names of kept files.
 pub async fn summarise(
-    source: &Source<'_>,
-    measured: &Measured,
+    source: &PhaseSource<'_>,
+    measured: &MeasuredPhase,
     folder: &Folder,
 ) -> Result<PhaseRun> {
     let phase = &source.plan.phases[source.number];
@@ -139,7 +139,7 @@ fn most_in_flight(phase: &Phase) -> Option<u64> {
 /// The tap's view of the arm's turns.
 fn through_tap(
     tapped: &Tapped<'_>,
-    measured: &Measured,
+    measured: &MeasuredPhase,
     calls: Vec<CallSpan>,
     operations: u64,
 ) -> Result<Tap> {
@@ -149,19 +149,19 @@ fn through_tap(
     Ok(tap::tap_summary::summarise(&exchanges, &recording, &turns, calls, operations))
 }
 
-fn length_ns(turn: &Turn) -> u64 {
+fn length_ns(turn: &ArmTurn) -> u64 {
     turn.turned.ended_ns.saturating_sub(turn.turned.began_ns)
 }
 
 /// Operations and seconds that throughput is made of.
-fn counted(measured: &Measured, phase: &Phase) -> (u64, f64) {
+fn counted(measured: &MeasuredPhase, phase: &Phase) -> (u64, f64) {
     let each = measured.turns.iter().map(|turn| turn.counted(phase.has_one_worker()));
     let (operations, ns) =
         each.fold((0, 0), |sum: (u64, u64), turn| (sum.0 + turn.0, sum.1 + turn.1));
     (operations, ns as f64 / 1e9)
 }
 
-fn errors(measured: &Measured) -> Vec<ErrorCount> {
+fn errors(measured: &MeasuredPhase) -> Vec<ErrorCount> {
     let ended = measured.ended.as_ref();
     ended.map_or_else(Vec::new, |ended| {
         let one = |error: &adapter::protocol::ErrorEntry| ErrorCount {
@@ -174,7 +174,7 @@ fn errors(measured: &Measured) -> Vec<ErrorCount> {
     })
 }
 
-fn answers(measured: &Measured, expected: Expected) -> Answers {
+fn answers(measured: &MeasuredPhase, expected: Expected) -> Answers {
     let totals = measured.ended.as_ref().map(|ended| ended.totals).unwrap_or_default();
     Answers {
         documents: totals.documents,
@@ -185,10 +185,10 @@ fn answers(measured: &Measured, expected: Expected) -> Answers {
 }
 
 fn document_bytes(
-    source: &Source<'_>,
-    measured: &Measured,
+    source: &PhaseSource<'_>,
+    measured: &MeasuredPhase,
     done: &[u64],
-    given: &[Option<Given>],
+    given: &[Option<GivenAnswers>],
 ) -> Option<u64> {
     let bytes = workload::bytes::document_bytes(source.plan, source.number)?;
     let operations = &source.plan.phases[source.number].operations;

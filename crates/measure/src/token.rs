@@ -15,7 +15,7 @@ pub struct Token {
 
 /// The token until it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldToken {
     mutex: Arc<Mutex<()>>,
     /// None while it waits.
     guard: Option<OwnedMutexGuard<()>>,
@@ -27,13 +27,13 @@ impl Token {
         Self { holder: holder.to_owned(), ..self.clone() }
     }
 
-    pub async fn take(&self) -> Held {
+    pub async fn take(&self) -> HeldToken {
         let mutex = Arc::clone(&self.mutex);
-        Held { guard: Some(Arc::clone(&mutex).lock_owned().await), mutex }
+        HeldToken { guard: Some(Arc::clone(&mutex).lock_owned().await), mutex }
     }
 }
 
-impl Held {
+impl HeldToken {
     /// Lets each of those that wait go first. The mutex is fair, so rounds alternate.
     pub async fn pass(&mut self) {
         self.guard = None;

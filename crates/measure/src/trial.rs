@@ -85,7 +85,7 @@ impl Ground<'_> {
     /// Lets the arm try, and keeps what its driver sends.
     pub async fn watched(&self, tried: &Tried<'_>) -> Result<(Trial, Seen), String> {
         let address = address(tried.uri)?;
-        let proxy = Proxy::start(address).await.map_err(|it| format!("no proxy: {it}"))?;
+        let proxy = TrialProxy::start(address).await.map_err(|it| format!("no proxy: {it}"))?;
         let uri = with_host(tried.uri, &proxy.address.to_string());
         let trial = self.attempt(tried, &uri).await?;
         let mut seen = match &trial.refused {
@@ -173,13 +173,13 @@ fn address(uri: &str) -> Result<String, &'static str> {
 type Kept = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// Passes everything on, and keeps what clients send. It ends when it is dropped.
-struct Proxy {
+struct TrialProxy {
     address: SocketAddr,
     kept: Kept,
     _serving: JoinSet<()>,
 }
 
-impl Proxy {
+impl TrialProxy {
     async fn start(server: String) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (address, kept) = (listener.local_addr()?, Kept::default());

@@ -18,14 +18,14 @@ pub struct Turned {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Turn {
+pub struct ArmTurn {
     /// Those of its processes, merged.
     pub turned: Turned,
     pub until_ns: u64,
     pub cpu_ns: u64,
 }
 
-impl Turn {
+impl ArmTurn {
     /// Operations and nanoseconds that throughput is made of (methodology 2.7 c). With one worker a
     /// turn's time runs to the last end. With more, operations completed by the deadline count over
     /// the turn's length: after it fewer workers run than were asked for.

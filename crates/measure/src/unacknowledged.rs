@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::admin::Counters;
+use crate::admin::MongodCounters;
 use crate::context::PhaseContext;
 use crate::hosts::Hosts;
 use crate::sampler::Sampler;
@@ -62,7 +62,7 @@ pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
 pub async fn counters(
     context: &mut PhaseContext<'_>,
     written: Option<String>,
-) -> Result<(Counters, Option<Duration>)> {
+) -> Result<(MongodCounters, Option<Duration>)> {
     match (context.admin, written) {
         (Some(admin), Some(name)) if context.unacknowledged => {
             let arrived = settled(context.sampler, admin, &name).await?;

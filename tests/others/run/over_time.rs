@@ -10,7 +10,7 @@ use crate::fake_support::real::own_server;
 use crate::fake_support::{Lab, QUICK, code, flat, json_lines, stdout};
 use crate::support::{mongodyno, said, wait_until};
 use base::process_id::ProcessId;
-use measure::clients::{Client, Clients};
+use measure::clients::{Client, ClientReadings};
 use nix::sys::stat::{major, minor};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn connections_of_a_process_are_counted_and_no_listener() {
         consumer: false,
         processes: vec![process],
     };
-    let mut clients = Clients::default();
+    let mut clients = ClientReadings::default();
     clients.watch(vec![watched(3, "absorber")]);
     let mut connections = || clients.read(1, 1, "phase")[0].connections.expect("known");
     assert_eq!(connections(), 0, "it only listens");

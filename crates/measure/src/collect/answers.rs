@@ -12,7 +12,7 @@ use workload::schedule::Schedule;
 
 /// Deeds of the right operations of one template, where only their records tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenAnswers {
     pub inserted: u64,
     pub updated: u64,
     pub deleted: u64,
@@ -26,7 +26,7 @@ pub struct RightAnswers<'a> {
     /// None where the core cannot know: the answers of a mix may depend on the order of its writes.
     expectation: Option<Expectation>,
     /// By operation; None where its number of operations tells all.
-    given: Vec<Option<Given>>,
+    given: Vec<Option<GivenAnswers>>,
     /// The current process and its schedule. One at a time, for they are large.
     schedule: Option<(u32, Schedule)>,
 }
@@ -38,7 +38,7 @@ impl<'a> RightAnswers<'a> {
         let expectation = Expectation::new(plan, number);
         let given = phase.operations.iter().map(|made| {
             let tells = varies(made) || made.kind == OperationKind::BulkWrite;
-            tells.then(Given::default)
+            tells.then(GivenAnswers::default)
         });
         Self { inputs, number, phase, expectation, given: given.collect(), schedule: None }
     }
@@ -89,7 +89,7 @@ impl<'a> RightAnswers<'a> {
     }
 
     /// By operation.
-    pub fn given(&self) -> Vec<Option<Given>> {
+    pub fn given(&self) -> Vec<Option<GivenAnswers>> {
         self.given.clone()
     }
 

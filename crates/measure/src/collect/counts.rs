@@ -6,10 +6,10 @@ use stats::histogram::Histogram;
 use workload::plan::Phase;
 
 pub struct Counts {
-    operations: Vec<Operation>,
+    operations: Vec<CountedOperation>,
 }
 
-struct Operation {
+struct CountedOperation {
     name: String,
     wrong: u64,
     failed: u64,
@@ -20,7 +20,7 @@ struct Operation {
 
 impl Counts {
     pub fn new(phase: &Phase) -> Self {
-        let operations = phase.operations.iter().map(|operation| Operation {
+        let operations = phase.operations.iter().map(|operation| CountedOperation {
             name: operation.name.clone(),
             wrong: 0,
             failed: 0,
@@ -53,7 +53,7 @@ impl Counts {
 
     /// `checked` says of each operation whether the core checks its answers.
     pub fn by_operation(&self, checked: &[bool]) -> Vec<OperationRun> {
-        let run = |(it, checked): (&Operation, &bool)| OperationRun {
+        let run = |(it, checked): (&CountedOperation, &bool)| OperationRun {
             operation: it.name.clone(),
             count: it.service.count() + it.wrong + it.failed,
             wrong: it.wrong,

@@ -1,18 +1,18 @@
 //! Drift of service times from the first half of a phase to the second (gate G5).
 
-use crate::turn::Turn;
+use crate::turn::ArmTurn;
 use record::samples::Sample;
 use stats::histogram::Histogram;
 
-pub struct Drift {
+pub struct TurnDrift {
     middle_ns: u64,
     /// By operation: in a mix, a later operation would look like a drift of all.
     halves: Vec<[Histogram; 2]>,
 }
 
-impl Drift {
+impl TurnDrift {
     /// Where there are several turns, the second half begins with a turn.
-    pub fn new(operations: usize, turns: &[Turn]) -> Self {
+    pub fn new(operations: usize, turns: &[ArmTurn]) -> Self {
         let middle_ns = match turns {
             [] => 0,
             [only] => u64::midpoint(only.turned.began_ns, only.turned.ended_ns),
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn an_operation_that_comes_later_is_no_drift() {
         let turns = [turn(0, 100), turn(200, 300), turn(1_000, 1_100)];
-        let mut drift = Drift::new(2, &turns);
+        let mut drift = TurnDrift::new(2, &turns);
         assert_eq!(drift.ratio(), None);
         for at in [10, 50, 90] {
             drift.take(&sample(0, at, at, 1_000));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::turn::Turn;
+use crate::turn::ArmTurn;
 use base::error::Result;
 use record::folder::Folder;
 use record::samples::Sample;
@@ -21,11 +21,11 @@ pub struct Intervals {
     /// In the order of an interval of the log.
     tags: Vec<String>,
     /// Indexes in `tags`, by operation.
-    places: Vec<Places>,
+    places: Vec<TurnPlaces>,
     histograms: BTreeMap<(u64, usize), Histogram>,
 }
 
-struct Places {
+struct TurnPlaces {
     service: usize,
     response: Option<usize>,
     /// Tag of the adapter's own lateness.
@@ -33,7 +33,7 @@ struct Places {
 }
 
 impl Intervals {
-    pub fn new(phase: &Phase, turns: &[Turn]) -> Self {
+    pub fn new(phase: &Phase, turns: &[ArmTurn]) -> Self {
         let began_ns = turns.first().map_or(0, |turn| turn.turned.began_ns);
         let ended_ns = turns.last().map_or(0, |turn| turn.turned.ended_ns);
         let seconds = (ended_ns - began_ns).div_ceil(NS_PER_S).div_ceil(INTERVALS_MAX).max(1);
@@ -53,7 +53,7 @@ impl Intervals {
             .collect();
         let tags: Vec<String> = tags.into_iter().cloned().collect();
         let place = |tag: &String| tags.binary_search(tag).expect("all are there");
-        let places = names.iter().map(|(service, response, timer)| Places {
+        let places = names.iter().map(|(service, response, timer)| TurnPlaces {
             service: place(service),
             response: response.as_ref().map(place),
             timer: timer.as_ref().map(place),
@@ -71,7 +71,7 @@ impl Intervals {
     /// had no intended start.
     pub fn take(&mut self, sample: &Sample, own_lag_ns: Option<u64>) {
         let interval = sample.start_ns.saturating_sub(self.began_ns) / self.length_ns;
-        let Places { service, response, timer } = self.places[usize::from(sample.operation)];
+        let TurnPlaces { service, response, timer } = self.places[usize::from(sample.operation)];
         let values = [
             (Some(service), Some(sample.service_ns)),
             (response, Some(sample.response_ns())),

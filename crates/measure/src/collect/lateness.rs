@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::input_files::InputFiles;
-use crate::turn::Turn;
+use crate::turn::ArmTurn;
 use base::error::{Error, Result};
 use record::queue::OpenLoop;
 use record::records::Quantiles;
@@ -81,7 +81,7 @@ impl Lateness {
         inputs: &InputFiles,
         plan: &Plan,
         number: usize,
-        turns: &[Turn],
+        turns: &[ArmTurn],
     ) -> Result<f64> {
         let Some((first, last)) = turns.first().zip(turns.last()) else {
             return Ok(0.0);

@@ -15,14 +15,14 @@ pub mod test_support;
 
 use std::path::PathBuf;
 
-pub use answers::{Given, RightAnswers};
+pub use answers::{GivenAnswers, RightAnswers};
 pub use lateness::Lateness;
 
-use crate::measured::Measured;
-use crate::turn::Turn;
+use crate::measured::MeasuredPhase;
+use crate::turn::ArmTurn;
 use base::error::Result;
 use counts::Counts;
-use drift::Drift;
+use drift::TurnDrift;
 use intervals::Intervals;
 use queue::Extent;
 use record::messages::Sent;
@@ -37,9 +37,9 @@ use workload::plan::Phase;
 pub struct Collected {
     pub expected: Expected,
     /// By operation.
-    pub given: Vec<Option<Given>>,
+    pub given: Vec<Option<GivenAnswers>>,
     pub counts: Counts,
-    pub drift: Drift,
+    pub drift: TurnDrift,
     pub intervals: Intervals,
     pub law: LittlesLaw,
     pub lateness: Option<Lateness>,
@@ -53,14 +53,15 @@ pub struct Collected {
 pub async fn read(
     files: &[PathBuf],
     phase: &Phase,
-    measured: &Measured,
+    measured: &MeasuredPhase,
     mut answers: RightAnswers<'_>,
     tapped: bool,
 ) -> Result<Collected> {
     let turns = &measured.turns;
-    let stretch = |it: &Turn| Stretch { start_ns: it.turned.began_ns, end_ns: it.turned.ended_ns };
+    let stretch =
+        |it: &ArmTurn| Stretch { start_ns: it.turned.began_ns, end_ns: it.turned.ended_ns };
     let mut counts = Counts::new(phase);
-    let mut drift = Drift::new(phase.operations.len(), turns);
+    let mut drift = TurnDrift::new(phase.operations.len(), turns);
     let mut intervals = Intervals::new(phase, turns);
     let mut law = LittlesLaw::over(turns.iter().map(stretch).collect());
     let mut lateness = Lateness::of(phase);

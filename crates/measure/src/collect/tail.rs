@@ -11,7 +11,7 @@ use base::error::Result;
 use record::samples::{Growing, Sample, Samples};
 
 /// The sample files of a phase, one a process, from `prepare` to the next.
-pub struct Tail {
+pub struct SampleTail {
     files: Vec<(Growing, Claims)>,
     read: Claimed,
 }
@@ -46,7 +46,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-impl Tail {
+impl SampleTail {
     pub fn open(prepares: &[Prepare]) -> Result<Self> {
         let open = |it: &Prepare| Ok((Growing::open(Path::new(it.samples()))?, Claims::of(it)));
         let files = prepares.iter().map(open).collect::<Result<Vec<_>>>()?;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// A phase of one worker in each process, which write here.
-    fn tail(paths: &[std::path::PathBuf]) -> Tail {
+    fn tail(paths: &[std::path::PathBuf]) -> SampleTail {
         let prepared = paths.iter().enumerate().map(|(process, path)| {
             fs::write(path, []).expect("a file");
             let mut prepared = prepare(AdapterPacing::Awaited { think_ns: 0 }, 1);
@@ -137,7 +137,7 @@ mod tests {
             prepared.first_worker = process as u32;
             Prepare::Worker(prepared)
         });
-        Tail::open(&prepared.collect::<Vec<_>>()).expect("files")
+        SampleTail::open(&prepared.collect::<Vec<_>>()).expect("files")
     }
 
     #[tokio::test]
@@ -193,6 +193,6 @@ mod tests {
     #[test]
     fn a_file_that_is_not_there_cannot_be_read() {
         let prepared = Prepare::Worker(prepare(AdapterPacing::Burst {}, 1));
-        assert!(Tail::open(&[prepared]).is_err());
+        assert!(SampleTail::open(&[prepared]).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::turn::{Turn, Turned};
+use crate::turn::{ArmTurn, Turned};
 use adapter::protocol::{AdapterPacing, WorkerPrepare};
 use record::samples::Sample;
 use workload::Workload;
@@ -37,7 +37,7 @@ pub fn sample(operation: u8, intended_ns: u64, start_ns: u64, service_ns: u64) -
 }
 
 /// A turn with nothing but its times.
-pub fn turn(began_ns: u64, ended_ns: u64) -> Turn {
+pub fn turn(began_ns: u64, ended_ns: u64) -> ArmTurn {
     let turned = Turned {
         began_ns,
         ended_ns,
@@ -47,7 +47,7 @@ pub fn turn(began_ns: u64, ended_ns: u64) -> Turn {
         exhausted: false,
         gave_up: false,
     };
-    Turn { turned, until_ns: ended_ns, cpu_ns: 0 }
+    ArmTurn { turned, until_ns: ended_ns, cpu_ns: 0 }
 }
 
 /// A phase of one process, whose samples lie nowhere.

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Source, summarise};
+use super::{PhaseSource, summarise};
 use crate::collect::tail::Claimed;
 use crate::input_files::InputFiles;
-use crate::measured::{Measured, Read};
+use crate::measured::{MeasuredPhase, Read};
 use crate::messages::Tapped;
-use crate::turn::{Turn, Turned};
+use crate::turn::{ArmTurn, Turned};
 use adapter::protocol::{Consumed, PhaseEnd, ReadTotals};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use record::folder::Folder;
@@ -79,7 +79,7 @@ struct Bed {
 struct Left {
     number: usize,
     files: Vec<PathBuf>,
-    measured: Measured,
+    measured: MeasuredPhase,
     /// Prefix of the tap's files.
     tap: Option<PathBuf>,
 }
@@ -113,11 +113,11 @@ impl Bed {
         path
     }
 
-    fn left(&self, number: usize, samples: &[Vec<Sample>], turns: Vec<Turn>) -> Left {
+    fn left(&self, number: usize, samples: &[Vec<Sample>], turns: Vec<ArmTurn>) -> Left {
         let files = samples.iter().enumerate();
         let files = files.map(|(process, it)| self.write(&format!("{number}-{process}.bin"), it));
         let phase = &self.plan.phases[number];
-        let mut measured = Measured::new(0);
+        let mut measured = MeasuredPhase::new(0);
         measured.turn_length = Duration::from_millis(50);
         measured.claimed = claimed(samples);
         measured.rates = turns.iter().map(|turn| turn.rate(phase.has_one_worker())).collect();
@@ -164,7 +164,7 @@ impl Bed {
                     files[usize::from(worker / 2)].push(sample);
                 }
             }
-            turns.push(Turn { turned, until_ns, cpu_ns: 40 * MS });
+            turns.push(ArmTurn { turned, until_ns, cpu_ns: 40 * MS });
         }
         // An operation that the phase does not have.
         let unknown = Sample { operation: 9, outcome: 2, ..files[1][0] };
@@ -196,7 +196,7 @@ impl Bed {
             files[process as usize].push(sample);
         }
         let until_ns = turned.ended_ns;
-        self.left(RATE, &files, vec![Turn { turned, until_ns, cpu_ns: 900 * MS }])
+        self.left(RATE, &files, vec![ArmTurn { turned, until_ns, cpu_ns: 900 * MS }])
     }
 
     /// Messages that are all intended at once, read along, through a tap.
@@ -225,12 +225,12 @@ impl Bed {
         sent.sort_by_key(Sample::end_ns);
         let received = self.received(&mut sent);
         let until_ns = turned.ended_ns + 10;
-        let turn = Turn { turned, until_ns, cpu_ns: 30 * MS };
+        let turn = ArmTurn { turned, until_ns, cpu_ns: 30 * MS };
         let mut left = self.left(BURST, &files, vec![turn]);
         left.tap = Some(self.tapped(&sent, &received));
         let consumed = Consumed { cursors: 2, positions_lost: 1 };
         left.measured.read = Some(Read {
-            turn: Turn { cpu_ns: 20 * MS, ..turn },
+            turn: ArmTurn { cpu_ns: 20 * MS, ..turn },
             ended: PhaseEnd { consumer: Some(consumed), ..PhaseEnd::default() },
             samples: self.write("consumer.bin", &received),
             claimed: claimed(&[received]),
@@ -374,7 +374,7 @@ fn intervals(bed: &Bed, name: &str) -> Vec<String> {
 }
 
 async fn summed(bed: &Bed, left: &Left) -> PhaseRun {
-    let source = Source {
+    let source = PhaseSource {
         plan: &bed.plan,
         number: left.number,
         files: left.files.clone(),
