@@ -132,13 +132,16 @@ pub enum SchemaName {
     Servers,
     /// The same for a sweep
     Sweep,
+    /// The JSON of a study
+    Study,
 }
 
-/// `schema NAME`: our own, and one of each study.
+/// `schema NAME`: our own, and those of studies with one of their own.
 pub fn schemas() -> PossibleValuesParser {
     let own = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let help = |it: &dyn Study| format!("The JSON of `study {}`", it.name());
-    let studies = STUDIES.into_iter().map(|it| PossibleValue::new(it.name()).help(help(it)));
+    let studies = STUDIES.into_iter().filter(|study| study.schema().is_some());
+    let studies = studies.map(|it| PossibleValue::new(it.name()).help(help(it)));
     PossibleValuesParser::new(own.chain(studies))
 }
 

@@ -12,12 +12,13 @@ use judge::analysis::across::ServersAnalysis;
 use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::Analysis;
 use record::records::{Experiment, Run};
+use studies::frame::StudyTable;
 
 pub fn run(name: &str) -> Result<()> {
-    let schema = match (SchemaName::from_str(name, false), studies::find(name)) {
-        (Ok(name), _) => own(name),
-        (Err(_), Some(study)) => study.schema().to_value(),
-        (Err(_), None) => unreachable!("the command line takes no other name"),
+    let of_study = || studies::find(name)?.schema();
+    let schema = match SchemaName::from_str(name, false) {
+        Ok(name) => own(name),
+        Err(_) => of_study().expect("the command line takes no other name").to_value(),
     };
     super::print(&format!("{schema:#}\n"))
 }
@@ -31,6 +32,7 @@ fn own(name: SchemaName) -> Value {
         SchemaName::Analysis => schema_for!(Analysis).to_value(),
         SchemaName::Servers => schema_for!(ServersAnalysis).to_value(),
         SchemaName::Sweep => schema_for!(JointAnalysis).to_value(),
+        SchemaName::Study => schema_for!(StudyTable).to_value(),
     }
 }
 

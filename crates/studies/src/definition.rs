@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::frame::{CellSheet, ChartSheet, OriginalSheet, QuestionSheet, TableSheet};
 use base::error::{Error, Result};
 use record::request::{DriverShare, Request};
 use record::words::Words;
@@ -46,6 +47,17 @@ pub struct Definition {
     /// In their place on a machine that can run none of them.
     #[serde(default)]
     pub elsewhere: Vec<Arm>,
+    /// Figures that shared code reads, views of them, and questions ([`crate::frame`]).
+    #[serde(default)]
+    pub cells: Vec<CellSheet>,
+    #[serde(default)]
+    pub originals: Vec<OriginalSheet>,
+    #[serde(default)]
+    pub tables: Vec<TableSheet>,
+    #[serde(default)]
+    pub charts: Vec<ChartSheet>,
+    #[serde(default)]
+    pub questions: Vec<QuestionSheet>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

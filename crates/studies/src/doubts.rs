@@ -167,33 +167,44 @@ pub fn weigh<'a>(
     basis: impl Fn(&Evidence) -> Vec<Basis<'a>>,
 ) {
     for answer in evidence {
-        let mut of = basis(answer);
-        let all = of.is_empty();
-        if all {
-            of.extend(doubts.iter().map(|it| Basis { part: &it.part, arms: Some(Vec::new()) }));
-        }
-        let (mut void, mut doubted) = (Vec::new(), Vec::new());
-        for Basis { part, arms } in &of {
-            let Some(own) = doubts.iter().find(|it| it.part == *part) else { continue };
-            void.extend(own.voids(arms.as_deref()).into_iter().map(|why| (*part, why)));
-            doubted.extend(own.doubts(arms.as_deref()).into_iter().map(|why| (*part, why)));
-        }
-        // Of many parts one that is void leaves the others.
-        if all && !of.iter().all(|it| void.iter().any(|(part, _)| *part == it.part)) {
-            doubted.splice(0..0, std::mem::take(&mut void));
-        }
-        if answer.shown == Shown::NotShown {
-            doubted.clear(); // it claims nothing
-        }
-        if !void.is_empty() {
+        let claims = answer.shown != Shown::NotShown;
+        let (is_void, said) = said(doubts, basis(answer), claims);
+        if is_void {
             answer.shown = Shown::NotShown;
         }
-        let said = [("Void", joined(void)), ("In doubt", joined(doubted))];
-        let said = said.into_iter().filter(|(_, why)| !why.is_empty());
-        let said: Vec<String> = said.map(|(word, why)| format!("{word}: {why}.")).collect();
-        let behind = answer.sentences.len().min(1);
-        answer.sentences.splice(behind..behind, said);
+        let after = answer.sentences.len().min(1);
+        answer.sentences.splice(after..after, said);
     }
+}
+
+/// Whether an answer that is made of these runs is void, and why it is void or in doubt. No
+/// `basis`: the runs of all parts. One that claims nothing is not in doubt.
+pub fn said<'a>(
+    doubts: &'a [Doubts],
+    mut basis: Vec<Basis<'a>>,
+    claims: bool,
+) -> (bool, Vec<String>) {
+    let all = basis.is_empty();
+    if all {
+        basis.extend(doubts.iter().map(|it| Basis { part: &it.part, arms: Some(Vec::new()) }));
+    }
+    let (mut void, mut doubted) = (Vec::new(), Vec::new());
+    for Basis { part, arms } in &basis {
+        let Some(own) = doubts.iter().find(|it| it.part == *part) else { continue };
+        void.extend(own.voids(arms.as_deref()).into_iter().map(|why| (*part, why)));
+        doubted.extend(own.doubts(arms.as_deref()).into_iter().map(|why| (*part, why)));
+    }
+    // Of many parts one that is void leaves the others.
+    if all && !basis.iter().all(|it| void.iter().any(|(part, _)| *part == it.part)) {
+        doubted.splice(0..0, std::mem::take(&mut void));
+    }
+    if !claims {
+        doubted.clear();
+    }
+    let is_void = !void.is_empty();
+    let said = [("Void", joined(void)), ("In doubt", joined(doubted))];
+    let said = said.into_iter().filter(|(_, why)| !why.is_empty());
+    (is_void, said.map(|(word, why)| format!("{word}: {why}.")).collect())
 }
 
 /// `versions: it was cut short after one round, …; concern: …`.

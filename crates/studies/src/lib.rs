@@ -8,6 +8,7 @@ pub mod definition;
 pub mod doubts;
 pub mod driver_upgrade;
 pub mod evidence;
+pub mod frame;
 pub mod noise;
 mod render;
 mod study;

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::io::Write;
 
 use crate::definition::{Asked, Definition};
+use crate::frame::{self, Cells, EvidenceRow};
 use base::error::{Error, Result};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
@@ -14,7 +15,7 @@ use record::words::Words;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::Schema;
-use serde_json::Value;
+use serde_json::{Value, to_value};
 use workload::builtin;
 
 /// A question: the experiments that are made for it, and the reading of their folders.
@@ -36,20 +37,41 @@ pub trait Study: Debug + Sync {
     /// A scale or parameters that make no experiment.
     fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>>;
 
-    /// Schema of [`Study::analysis`].
-    fn schema(&self) -> Schema;
+    /// Adds the cells that are the study's own to those of `study.toml`.
+    fn own_cells(&self, _: &Outcome<'_>, _: &mut Cells) {}
+
+    /// The rows of a question whose rule is the study's own.
+    fn own_rows(&self, _id: &str, _: &Outcome<'_>, _: &Cells) -> Vec<EvidenceRow> {
+        Vec::new()
+    }
+
+    /// Changes the notes on the parts.
+    fn own_notes(&self, _: &Outcome<'_>, _: &mut Vec<String>) {}
+
+    /// Schema of [`Study::analysis`] where it is not that of all studies, [`frame::StudyTable`].
+    fn schema(&self) -> Option<Schema> {
+        None
+    }
 
     /// The content of `--json`.
-    fn analysis(&self, made: &Outcome<'_>) -> Value;
+    fn analysis(&self, made: &Outcome<'_>) -> Value {
+        to_value(frame::analyse(self, made)).expect("analyses serialise")
+    }
 
     /// For people. The pictures are drawn apart: they read every sample.
-    fn view(&self, made: &Outcome<'_>) -> View;
+    fn view(&self, made: &Outcome<'_>) -> View {
+        frame::view(self, made)
+    }
 
-    /// Of a phase of [`Study::view`], by its name.
-    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>>;
+    /// Pictures beside a table of [`Study::view`], by its name.
+    fn drawings(&self, made: &Outcome<'_>, table: &str) -> Result<Vec<Drawing>> {
+        Ok(frame::charts(self, made, table))
+    }
 
-    /// Writes its table of figures; answers a sentence for each gap.
-    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>>;
+    /// Writes its table of figures; returns a sentence for each gap.
+    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+        frame::cells_csv(&frame::analyse(self, made).cells, out)
+    }
 
     /// A script that draws the picture of [`Study::csv`].
     fn gnuplot(&self) -> Option<&'static str> {

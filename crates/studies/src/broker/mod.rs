@@ -84,8 +84,8 @@ impl Study for BrokerStudy {
         })])
     }
 
-    fn schema(&self) -> Schema {
-        schema_for!(BrokerAnalysis)
+    fn schema(&self) -> Option<Schema> {
+        Some(schema_for!(BrokerAnalysis))
     }
 
     fn analysis(&self, made: &Outcome<'_>) -> Value {

@@ -59,8 +59,8 @@ impl Study for BulkLoadStudy {
         parts::parts(&self.definition(), asked)
     }
 
-    fn schema(&self) -> Schema {
-        schema_for!(BulkLoadAnalysis)
+    fn schema(&self) -> Option<Schema> {
+        Some(schema_for!(BulkLoadAnalysis))
     }
 
     fn analysis(&self, made: &Outcome<'_>) -> Value {

@@ -50,8 +50,8 @@ impl Study for CrudScaleStudy {
         Ok(cells::parts(&definition, asked, scale, size))
     }
 
-    fn schema(&self) -> Schema {
-        schema_for!(CrudScaleAnalysis)
+    fn schema(&self) -> Option<Schema> {
+        Some(schema_for!(CrudScaleAnalysis))
     }
 
     fn analysis(&self, made: &Outcome<'_>) -> Value {

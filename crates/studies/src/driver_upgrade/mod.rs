@@ -119,8 +119,8 @@ impl Study for DriverUpgradeStudy {
         Ok(parts)
     }
 
-    fn schema(&self) -> Schema {
-        schema_for!(UpgradeAnalysis)
+    fn schema(&self) -> Option<Schema> {
+        Some(schema_for!(UpgradeAnalysis))
     }
 
     fn analysis(&self, made: &Outcome<'_>) -> Value {

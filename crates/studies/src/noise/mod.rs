@@ -67,8 +67,8 @@ impl Study for NoiseStudy {
         })])
     }
 
-    fn schema(&self) -> Schema {
-        schema_for!(NoiseAnalysis)
+    fn schema(&self) -> Option<Schema> {
+        Some(schema_for!(NoiseAnalysis))
     }
 
     fn analysis(&self, made: &Outcome<'_>) -> Value {

@@ -1,31 +1,17 @@
 //! Small and large documents: what writing them costs, what it holds in memory, what is stored.
 
-mod analysis;
-mod answers;
-mod by_size;
-mod memory;
-mod picture;
-mod runs;
-mod stored;
+mod cost_lines;
+mod memory_limits;
 #[cfg(test)]
 mod tests;
-pub mod types;
-mod view;
-
-pub use analysis::analyse;
-
-use std::io::Write;
 
 use crate::definition::{Asked, Definition};
+use crate::frame::Cells;
 use crate::study::{self, Flag, Outcome, Study};
 use base::error::{Error, Result};
 use base::units::parse_bytes;
 use record::request::Request;
 use record::study_folder::StudyPart;
-use report::drawing::Drawing;
-use report::study::View;
-use schemars::{Schema, schema_for};
-use serde_json::{Value, to_value};
 use stats::threshold::Interleave;
 
 /// Small documents for each large one: 1,000,000 and 25,000.
@@ -76,29 +62,22 @@ impl Study for WriteCostStudy {
         parts(&definition, asked, small)
     }
 
-    fn schema(&self) -> Schema {
-        schema_for!(types::WriteCostAnalysis)
+    fn own_cells(&self, made: &Outcome<'_>, cells: &mut Cells) {
+        cost_lines::push(cells);
+        if let Some(stored) = made.part("stored") {
+            memory_limits::push_deflate(stored, cells);
+        }
+        if let Some(memory) = made.part("memory") {
+            memory_limits::push_memory(memory, cells);
+        }
     }
 
-    fn analysis(&self, made: &Outcome<'_>) -> Value {
-        to_value(analyse(made)).expect("analyses serialise")
-    }
-
-    fn view(&self, made: &Outcome<'_>) -> View {
-        view::view(made, self.definition(), &analyse(made))
-    }
-
-    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
-        let Some((what, of)) = view::line_of(phase) else { return Ok(Vec::new()) };
-        let by_size = made.part("by-size").map(by_size::lines).unwrap_or_default();
-        let lines: Vec<(&str, &types::Line)> =
-            by_size.iter().map(|it| (it.arm.as_str(), of(it))).collect();
-        Ok(picture::by_size(what, &lines).into_iter().collect())
-    }
-
-    /// A row a driver and figure.
-    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        view::csv(&analyse(made), out)
+    /// A death of memory is a result, and said as one.
+    fn own_notes(&self, made: &Outcome<'_>, notes: &mut Vec<String>) {
+        let runs = made.part("memory").into_iter().flat_map(|it| it.runs);
+        let deaths: Vec<&str> =
+            runs.filter(|it| it.death.is_some()).filter_map(|it| it.failed.as_deref()).collect();
+        notes.retain(|note| !deaths.iter().any(|death| note.ends_with(*death)));
     }
 }
 

@@ -1,237 +1,220 @@
-//! The rules on made-up figures, and the plan.
+//! The rules of `study.toml` on made-up cells, and the plan.
 
-use super::answers;
-use super::types::{
-    Around, BySize, Documents, Line, Memory, Row, Stored, Value as Figure, Way, WriteCostAnalysis,
-};
 use super::*;
-use crate::evidence::{Evidence, Shown};
+use crate::frame::{self, Question, Spread, StudyAnswer};
 use crate::study::planned;
+use std::collections::BTreeMap;
+
+const ARM: &str = "a@1";
 
 /// Five rounds within 1 % of `middle`.
-fn figure(middle: f64) -> Option<Figure> {
-    Figure::of([0.99, 0.995, 1.0, 1.005, 1.01].into_iter().map(|it| it * middle))
+fn rounds(middle: f64) -> Vec<Option<f64>> {
+    [0.99, 0.995, 1.0, 1.005, 1.01].map(|it| Some(it * middle)).to_vec()
 }
 
-fn way(phase: &str, time_us: f64, held_share: f64) -> Way {
-    Way {
-        phase: phase.to_owned(),
-        time_us: figure(time_us),
-        held_share: figure(held_share),
-        armed_bytes: Some(50 << 20),
-        held_bytes: Some(51 << 20),
-        ..Way::default()
+fn with(figures: &[([&str; 3], &str, f64)]) -> Cells {
+    let mut cells = Cells::default();
+    for ([part, phase, metric], unit, middle) in figures {
+        cells.push([part, phase, ARM, metric], unit, rounds(*middle));
     }
+    cells
 }
 
-fn documents(name: &str, bytes: f64, ways: Vec<Way>) -> Documents {
-    let around = |way: &Way| Around {
-        phase: way.phase.clone(),
-        cache_bytes: Some(300 << 20),
-        disk_busy_percent: None,
-    };
-    Documents {
-        name: name.to_owned(),
-        bytes,
-        count: 25_000,
-        phases: ways.iter().map(around).collect(),
-        rows: vec![Row { arm: "a@1".to_owned(), ways }],
+fn of_two_rounds(mut cells: Cells) -> Cells {
+    for cell in &mut cells.all {
+        let median = cell.value.map_or(0.0, |it| it.median);
+        cell.value = Spread::over(&[median, median]);
     }
+    cells
 }
 
-fn line(fixed_us: f64, kilobyte_us: f64, step_percent: f64) -> Line {
-    Line {
-        fixed_us: figure(fixed_us),
-        kilobyte_us: figure(kilobyte_us),
-        misfit_bytes: Some(200_000),
-        misfit_percent: Some(-4.0),
-        step_percent: figure(step_percent),
-        ..Line::default()
-    }
+fn all(cells: &Cells) -> Vec<Question> {
+    let nothing = Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new() };
+    frame::questions(&WriteCostStudy, &WriteCostStudy.definition(), &nothing, cells)
 }
 
-fn by_size(step_percent: f64) -> BySize {
-    let read = line(100.0, 1.0, step_percent);
-    BySize { arm: "a@1".to_owned(), write: line(150.0, 2.0, step_percent), read }
+fn question(cells: &Cells, id: &str) -> Question {
+    all(cells).into_iter().find(|it| it.id == id).expect(id)
 }
 
-fn stored(name: &str, ratio: f64) -> Stored {
-    Stored {
-        name: name.to_owned(),
-        documents: 10,
-        data_bytes: 1_000_000,
-        average_bytes: 100_000,
-        storage_bytes: (1e6 / ratio) as u64,
-        index_bytes: 4_096,
-        ratio: Some(ratio),
-        compressible: Some(ratio),
-    }
+fn answer(cells: &Cells, id: &str) -> StudyAnswer {
+    question(cells, id).answer
 }
 
-fn answer(analysis: &WriteCostAnalysis, id: &str) -> Evidence {
-    answers::all(analysis).into_iter().find(|it| it.id == id).expect(id)
-}
-
-/// Figures that hold, and the same of two rounds.
-fn held(share: f64) -> WriteCostAnalysis {
-    let large = documents("large", 100_059.0, vec![way("one_by_one", 350.0, share)]);
-    WriteCostAnalysis { documents: vec![large], ..WriteCostAnalysis::default() }
-}
-
-fn of_two_rounds(mut analysis: WriteCostAnalysis) -> WriteCostAnalysis {
-    let shorten = |value: &mut Option<Figure>| {
-        *value = value.and_then(|it| Figure::of([it.median, it.median].into_iter()));
-    };
-    for way in analysis.documents.iter_mut().flat_map(|it| &mut it.rows[0].ways) {
-        shorten(&mut way.time_us);
-        shorten(&mut way.held_share);
-    }
-    for line in analysis.by_size.iter_mut().flat_map(|it| [&mut it.write, &mut it.read]) {
-        shorten(&mut line.fixed_us);
-        shorten(&mut line.kilobyte_us);
-        shorten(&mut line.step_percent);
-    }
-    analysis
+/// A client that holds so much of 2.5 GB, percent.
+fn held(percent: f64) -> Cells {
+    let at = |metric| ["large", "one_by_one", metric];
+    with(&[
+        (at("held_percent"), "change_percent", percent),
+        (at("written_bytes"), "bytes", 2.5e9),
+        (at("peak_bytes"), "bytes", 80e6),
+    ])
 }
 
 #[test]
 fn a_client_that_holds_its_documents_is_told_from_one_that_does_not() {
-    assert_eq!(answer(&held(0.9), "held").shown, Shown::Shown);
-    let free = answer(&held(0.01), "held");
-    assert_eq!(free.shown, Shown::Refuted);
-    assert!(free.sentences[2].contains("server's cache held up to 300 MiB"), "{free:?}");
-    for open in [held(0.3), of_two_rounds(held(0.9)), of_two_rounds(held(0.01))] {
-        assert_eq!(answer(&open, "held").shown, Shown::NotShown);
+    assert_eq!(answer(&held(90.0), "held"), StudyAnswer::Yes);
+    let mut free = held(1.0);
+    let at = ["large", "one_by_one", frame::SERVER, "cache_bytes"];
+    free.push_plain(at, "bytes", Some(300.0 * 1_048_576.0));
+    let free = question(&free, "held");
+    assert_eq!(free.answer, StudyAnswer::No);
+    assert!(free.rows[0].words.contains("cache 300 MiB"), "{free:?}");
+    for open in [held(30.0), of_two_rounds(held(90.0)), of_two_rounds(held(1.0))] {
+        assert_eq!(answer(&open, "held"), StudyAnswer::NotShown);
     }
 }
 
 #[test]
 fn a_client_that_shrinks_holds_nothing() {
-    let shrunk = answer(&held(-0.05), "held");
-    assert_eq!(shrunk.shown, Shown::Refuted);
-    assert!(shrunk.sentences[1].contains("growth is -5.00 % (-5.05 % to -4.95 %"), "{shrunk:?}");
+    let shrunk = question(&held(-5.0), "held");
+    assert_eq!(shrunk.answer, StudyAnswer::No);
+    let sentence =
+        "Memory has grown by -5.00 % (-5.05 % to -4.95 %) of the bytes written with a@1.";
+    assert_eq!(shrunk.sentence, sentence);
 }
 
 #[test]
 fn few_bytes_do_not_tell_who_holds_them() {
-    let mut little = held(0.9);
-    little.documents[0].count = 125;
-    let open = answer(&little, "held");
-    assert_eq!(open.shown, Shown::NotShown);
-    assert!(open.sentences[0].ends_with("Open: a@1."), "{open:?}");
-    assert!(open.sentences[1].contains("own heap grows by as much"), "{open:?}");
+    let mut little = held(90.0);
+    little.all[1].value = Some(Spread::plain(12.5e6));
+    let open = question(&little, "held");
+    assert_eq!(open.answer, StudyAnswer::NotShown);
+    assert!(open.remarks[0].contains("own heap grows by as much"), "{open:?}");
 }
 
 #[test]
 fn a_step_at_the_suspected_size_takes_an_interval() {
-    let of = |percent| WriteCostAnalysis {
-        by_size: vec![by_size(percent)],
-        ..WriteCostAnalysis::default()
+    let of = |percent| {
+        let at = |way| ["by-size", way, "step_percent"];
+        with(&["write", "read"].map(|way| (at(way), "change_percent", percent)))
     };
-    assert_eq!(answer(&of(30.0), "threshold").shown, Shown::Shown);
-    assert_eq!(answer(&of(1.0), "threshold").shown, Shown::Refuted);
+    assert_eq!(answer(&of(30.0), "threshold"), StudyAnswer::Yes);
+    assert_eq!(answer(&of(1.0), "threshold"), StudyAnswer::No);
     // A size that is cheaper has no threshold that costs.
-    assert_eq!(answer(&of(-30.0), "threshold").shown, Shown::NotShown);
-    assert_eq!(answer(&of_two_rounds(of(30.0)), "threshold").shown, Shown::NotShown);
-    assert_eq!(answer(&WriteCostAnalysis::default(), "threshold").shown, Shown::NotShown);
+    assert_eq!(answer(&of(-30.0), "threshold"), StudyAnswer::NotShown);
+    assert_eq!(answer(&of_two_rounds(of(30.0)), "threshold"), StudyAnswer::NotShown);
+    assert_eq!(answer(&Cells::default(), "threshold"), StudyAnswer::NotShown);
+}
+
+/// Of large or small documents one by one, and in another way.
+fn two_ways(part: &str, other: &str, one_us: f64, other_us: f64) -> Cells {
+    let at = |phase| [part, phase, "time_us"];
+    with(&[(at("one_by_one"), "us", one_us), (at(other), "us", other_us)])
 }
 
 #[test]
 fn insert_many_is_faster_where_calls_cost_more_than_bytes() {
-    let of = |all_us: f64| {
-        let ways = vec![way("one_by_one", 350.0, 0.0), way("all_at_once", all_us, 0.0)];
-        let documents = vec![documents("large", 100_059.0, ways)];
-        let by_size = vec![by_size(0.0)];
-        WriteCostAnalysis { documents, by_size, ..WriteCostAnalysis::default() }
-    };
-    assert_eq!(answer(&of(340.0), "insert-many-large").shown, Shown::Refuted);
-    let faster = answer(&of(100.0), "insert-many-large");
-    assert_eq!(faster.shown, Shown::Shown);
-    assert!(faster.sentences[0].ends_with("the time of a document. Yes: a@1."), "{faster:?}");
-    assert!(faster.sentences[1].contains("is 42.9 % of it"), "{faster:?}");
-    assert_eq!(answer(&of(315.0), "insert-many-large").shown, Shown::NotShown);
+    let of = |all_us| two_ways("large", "all_at_once", 350.0, all_us);
+    assert_eq!(answer(&of(340.0), "insert-many-large"), StudyAnswer::No);
+    let faster = question(&of(100.0), "insert-many-large");
+    assert_eq!(faster.answer, StudyAnswer::Yes);
+    assert!(faster.sentence.starts_with("A document all at once takes 0.286 ("), "{faster:?}");
+    assert!(faster.rows[0].words.contains("one by one time 350 µs (34"), "{faster:?}");
+    assert_eq!(answer(&of(315.0), "insert-many-large"), StudyAnswer::NotShown);
     let few = of_two_rounds(of(100.0));
-    assert_eq!(answer(&few, "insert-many-large").shown, Shown::NotShown);
+    assert_eq!(answer(&few, "insert-many-large"), StudyAnswer::NotShown);
+}
+
+#[test]
+fn the_claims_are_the_originals_and_their_figures_stand_beside_the_answers() {
+    let mut cells = two_ways("small", "all_at_once", 200.0, 202.0);
+    cells.add_originals(&WriteCostStudy.definition().originals);
+    let same = question(&cells, "insert-many-small");
+    assert_eq!((same.claim.as_deref(), same.answer), (Some("a"), StudyAnswer::Yes));
+    let original = same.rows.iter().find(|row| row.original).expect("the original's ratio");
+    assert!((original.value.expect("a ratio").median - 0.98729).abs() < 1e-4, "{original:?}");
+    let letters: Vec<String> = all(&cells).into_iter().filter_map(|it| it.claim).collect();
+    assert_eq!(letters, ["a", "b", "c", "d", "e", "f"]);
+}
+
+/// The line of writing.
+fn line(fixed_us: f64, misfit_percent: f64) -> Cells {
+    let figures = [("fixed_us", "us", fixed_us), ("kilobyte_us", "us", 2.0)]
+        .map(|(metric, unit, middle)| (["by-size", "write", metric], unit, middle));
+    let mut cells = with(&figures);
+    let pair = cells.all[0].value.zip(cells.all[1].value).expect("both");
+    let at = |metric| ["by-size", "write", ARM, metric];
+    let percent = cost_lines::fixed_percent(pair, 51.0);
+    cells.push_spread(at("fixed_percent"), "percent", percent);
+    cells.push_plain(at("misfit_bytes"), "count", Some(200_000.0));
+    cells.push_plain(at("misfit_percent"), "change_percent", Some(misfit_percent));
+    cells
 }
 
 #[test]
 fn a_fixed_cost_is_claimed_of_a_line_alone() {
-    let of = |line: Line| WriteCostAnalysis {
-        by_size: vec![BySize { write: line, ..by_size(0.0) }],
-        ..WriteCostAnalysis::default()
-    };
-    let shown = answer(&of(line(150.0, 2.0, 0.0)), "proportional");
-    assert_eq!(shown.shown, Shown::Shown);
-    assert!(shown.sentences[1].contains("both are equal at 73.2 KiB"), "{shown:?}");
-    let farthest = "200,000 bytes lie farthest off the line, by -4.00 %.";
-    assert!(shown.sentences[1].ends_with(farthest), "{shown:?}");
-    assert_eq!(answer(&of(line(0.01, 2.0, 0.0)), "proportional").shown, Shown::Refuted);
-    let bent = Line { misfit_percent: Some(60.0), ..line(150.0, 2.0, 0.0) };
-    assert_eq!(answer(&of(bent), "proportional").shown, Shown::NotShown);
-    let few = of_two_rounds(of(line(150.0, 2.0, 0.0)));
-    assert_eq!(answer(&few, "proportional").shown, Shown::NotShown);
+    let shown = question(&line(150.0, -4.0), "proportional");
+    assert_eq!(shown.answer, StudyAnswer::Yes);
+    assert!(shown.rows[0].words.ends_with("misfit 200,000; misfit -4.00 %"), "{shown:?}");
+    assert_eq!(answer(&line(0.01, -4.0), "proportional"), StudyAnswer::No);
+    assert_eq!(answer(&line(150.0, 60.0), "proportional"), StudyAnswer::NotShown);
+    let few = Spread::over(&[150.0, 150.0]).expect("a spread");
+    let mut cells = line(150.0, -4.0);
+    cells.all[2].value = cost_lines::fixed_percent((few, few), 51.0);
+    assert_eq!(answer(&cells, "proportional"), StudyAnswer::NotShown);
 }
 
 #[test]
 fn storage_follows_the_bytes_or_does_not() {
-    let of = |zero: f64| WriteCostAnalysis {
-        stored: vec![stored("zero", zero), stored("random", 1.0)],
-        ..WriteCostAnalysis::default()
+    let of = |zero| {
+        let mut cells = Cells::default();
+        for (phase, ratio) in [("zero", zero), ("random", 1.0)] {
+            let at = ["stored", phase, frame::SERVER, "data_by_storage"];
+            cells.push(at, "times", vec![Some(ratio)]);
+        }
+        cells
     };
-    assert_eq!(answer(&of(20.0), "stored").shown, Shown::Shown);
-    assert_eq!(answer(&of(1.1), "stored").shown, Shown::Refuted);
-    assert_eq!(answer(&WriteCostAnalysis::default(), "stored").shown, Shown::NotShown);
+    assert_eq!(answer(&of(20.0), "stored"), StudyAnswer::Yes);
+    assert_eq!(answer(&of(1.1), "stored"), StudyAnswer::No);
+    assert_eq!(answer(&Cells::default(), "stored"), StudyAnswer::NotShown);
 }
 
 #[test]
 fn mapped_classes_are_compared_where_a_driver_has_both() {
-    let of = |mapped: Option<f64>| {
-        let mut ways = vec![way("one_by_one", 350.0, 0.0)];
-        ways.extend(mapped.map(|it| way("mapped_one_by_one", it, 0.0)));
-        let documents = vec![documents("small", 51.0, ways)];
-        WriteCostAnalysis { documents, ..WriteCostAnalysis::default() }
-    };
-    assert_eq!(answer(&of(Some(500.0)), "mapped-small").shown, Shown::Shown);
-    assert_eq!(answer(&of(Some(300.0)), "mapped-small").shown, Shown::Refuted);
-    assert_eq!(answer(&of(Some(351.0)), "mapped-small").shown, Shown::NotShown);
-    assert!(answers::all(&of(None)).iter().all(|it| it.id != "mapped-small"));
+    let of = |mapped_us| two_ways("small", "mapped_one_by_one", 350.0, mapped_us);
+    assert_eq!(answer(&of(500.0), "mapped-small"), StudyAnswer::Yes);
+    assert_eq!(answer(&of(300.0), "mapped-small"), StudyAnswer::No);
+    assert_eq!(answer(&of(351.0), "mapped-small"), StudyAnswer::NotShown);
+    assert!(all(&Cells::default()).iter().all(|it| it.id != "mapped-small"));
 }
 
 #[test]
 fn the_largest_insert_that_fits_is_said_with_the_fate_of_the_next() {
-    let of = |fails_documents| {
-        let memory = Memory {
-            arm: "a@1".to_owned(),
-            limit_bytes: 1 << 30,
-            rounds: 3,
-            fits_documents: Some(670),
-            fits_bytes: Some(67_000_000),
-            peak_bytes: Some(200 << 20),
-            fails_documents,
-            fates: vec!["died of memory".to_owned()],
-        };
-        WriteCostAnalysis { memory: vec![memory], ..WriteCostAnalysis::default() }
+    let of = |fails: Option<f64>| {
+        let mut cells = Cells::default();
+        let figures = [
+            ("limit_bytes", "bytes", Some(1_073_741_824.0)),
+            ("fits_documents", "count", Some(670.0)),
+            ("fits_bytes", "bytes", Some(67e6)),
+            ("peak_bytes", "bytes", Some(200e6)),
+            ("fits_percent", "percent", Some(if fails.is_some() { 50.0 } else { 100.0 })),
+            ("fails_documents", "count", fails),
+        ];
+        for (metric, unit, value) in figures {
+            let cell = cells.push_plain(["memory", "insert_many", ARM, metric], unit, value);
+            cell.note = (metric == "fails_documents").then(|| "died of memory".to_owned());
+        }
+        cells
     };
-    let died = answer(&of(Some(1_340)), "memory");
-    assert_eq!(died.shown, Shown::Shown);
-    assert!(died.sentences[1].contains("1,340 do not. It died of memory."), "{died:?}");
-    assert_eq!(answer(&of(None), "memory").shown, Shown::Refuted);
+    let died = question(&of(Some(1_340.0)), "memory");
+    assert_eq!(died.answer, StudyAnswer::Yes);
+    assert!(died.rows[0].words.ends_with("fails documents 1,340 (died of memory)"), "{died:?}");
+    assert_eq!(answer(&of(None), "memory"), StudyAnswer::No);
 }
 
 #[test]
-fn a_picture_has_a_line_for_each_driver() {
-    let point = |data_bytes: u64| super::types::Point {
-        data_bytes,
-        bytes: data_bytes as f64 + 59.0,
-        time_us: figure(100.0 + data_bytes as f64 / 1e3),
-        collections: None,
-    };
-    let line = Line { points: vec![point(1_000), point(200_000)], ..Line::default() };
-    let drawing = picture::by_size("writing", &[("a@1", &line), ("b@1", &line)]).expect("points");
-    let svg = drawing.svg();
-    assert!(svg.contains("a@1") && svg.contains("b@1"), "{svg}");
-    assert_eq!(svg.matches("stroke-dasharray").count(), 4, "{svg}");
-    assert_eq!(picture::by_size("writing", &[("a@1", &Line::default())]), None);
+fn a_line_is_made_of_the_times_of_the_sizes() {
+    let mut cells = Cells::default();
+    for size in [1_000.0, 40_000.0, 80_000.0, 84_000.0, 85_000.0, 90_000.0, 200_000.0] {
+        let (phase, bytes) = (format!("write_{size}"), size + 59.0);
+        cells.push(["by-size", &phase, ARM, "time_us"], "us", rounds(100.0 + bytes / 1e3));
+        cells.push_plain(["by-size", &phase, ARM, "document_bytes"], "bytes", Some(bytes));
+    }
+    cost_lines::push(&mut cells);
+    let of = |metric| cells.median(["by-size", "write", ARM, metric]).expect(metric);
+    assert!((of("fixed_us") - 100.0).abs() < 1e-6 && (of("kilobyte_us") - 1.0).abs() < 1e-9);
+    assert!(of("step_percent").abs() < 1e-6 && of("misfit_percent").abs() < 1e-6);
 }
 
 fn parts(asked: &Asked) -> Vec<StudyPart> {

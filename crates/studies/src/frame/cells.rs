@@ -1,0 +1,325 @@
+//! The long table of a study: every figure of every part, phase and arm.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::phase_metrics::{self, PhaseMetric, PhaseReading, ServerMetric};
+use super::sheet::{CellSelector, CellSheet, Coordinate, Names, OriginalSheet};
+use crate::study::{Made, Outcome};
+use judge::analysis::rounds::Rounds;
+use record::records::PhaseRun;
+use stats::descriptive::{Interval, OverRounds, median, over_rounds};
+use workload::plan::Phase;
+
+/// The arm of figures that all arms share.
+pub const SERVER: &str = "server";
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyCell {
+    pub part: String,
+    /// Phase, or the group of phases that the figure is of; empty: the whole part.
+    pub phase: String,
+    /// Driver; `server` where all share the figure.
+    pub arm: String,
+    pub metric: String,
+    pub unit: String,
+    /// None where nothing was measured.
+    pub value: Option<Spread>,
+    /// By round, where the figure is one of a round; null where its run does not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_round: Vec<Option<f64>>,
+    /// Whether it is a figure of the original.
+    #[serde(default)]
+    pub original: bool,
+    /// Why nothing was measured, or a remark on what was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A figure over rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    pub median: f64,
+    /// Ends of its interval, and the level of that, 0 to 1; None with one round.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub level: Option<f64>,
+    /// Rounds with a value.
+    pub rounds: usize,
+}
+
+impl Spread {
+    pub fn over(values: &[f64]) -> Option<Self> {
+        let median = median(values)?;
+        Some(match over_rounds(values) {
+            Some(over) => Self { median, ..Self::from(over) },
+            None => Self { rounds: values.len(), ..Self::plain(median) },
+        })
+    }
+
+    /// A figure without an interval.
+    pub fn plain(median: f64) -> Self {
+        Self { median, low: None, high: None, level: None, rounds: 0 }
+    }
+
+    pub fn interval(interval: Interval, level: f64, rounds: usize) -> Self {
+        let Interval { estimate, low, high } = interval;
+        Self { median: estimate, low: Some(low), high: Some(high), level: Some(level), rounds }
+    }
+
+    /// The ends of an interval that decides at this level.
+    pub fn sure(&self, level: f64) -> Option<(f64, f64)> {
+        if level <= 0.0 {
+            return Some((self.low.unwrap_or(self.median), self.high.unwrap_or(self.median)));
+        }
+        let ends = self.low.zip(self.high)?;
+        self.level.is_some_and(|own| own >= level).then_some(ends)
+    }
+
+    /// To that of another experiment: as wide as both intervals allow.
+    pub fn to(&self, base: &Self) -> Option<Self> {
+        let ends = |it: &Self| (it.low.unwrap_or(it.median), it.high.unwrap_or(it.median));
+        let ((low, high), (base_low, base_high)) = (ends(self), ends(base));
+        let known = self.level.or(base.level).is_some();
+        let level = self.level.unwrap_or(1.0).min(base.level.unwrap_or(1.0));
+        (base_low > 0.0).then(|| Self {
+            median: self.median / base.median,
+            low: known.then_some(low / base_high),
+            high: known.then_some(high / base_low),
+            level: known.then_some(level),
+            rounds: self.rounds.min(base.rounds),
+        })
+    }
+
+    /// `12.3 (11.0 to 13.9)`.
+    pub fn text(&self, text: impl Fn(f64) -> String) -> String {
+        match self.low.zip(self.high) {
+            Some((low, high)) => format!("{} ({} to {})", text(self.median), text(low), text(high)),
+            None => text(self.median),
+        }
+    }
+}
+
+impl From<OverRounds> for Spread {
+    fn from(over: OverRounds) -> Self {
+        Self::interval(over.median, over.level, over.rounds)
+    }
+}
+
+/// A figure of a unit without its sign where the head of a column has it.
+pub fn figure_text(unit: &str, value: f64) -> String {
+    match unit {
+        "bytes" => format::bytes(value.max(0.0) as u64),
+        "count" if value.fract() == 0.0 => format::count(value.max(0.0) as u64),
+        "change_percent" => format::signed_figure(value),
+        _ => format::figure(value),
+    }
+}
+
+/// With its sign, for a sentence.
+pub fn words_text(unit: &str, value: f64) -> String {
+    match unit {
+        "us" => format::time(value),
+        "ms" => format::time(value * 1e3),
+        "per_s" => format!("{}/s", format::figure(value)),
+        "percent" | "change_percent" => format!("{} %", figure_text(unit, value)),
+        _ => figure_text(unit, value),
+    }
+}
+
+/// The sign in a column's head.
+pub fn unit_text(unit: &str) -> &str {
+    match unit {
+        "us" => "µs",
+        "per_s" => "a second",
+        "percent" | "change_percent" => "%",
+        "bytes" | "count" => "",
+        other => other,
+    }
+}
+
+/// The cells of a study, in the order of its parts, phases and arms.
+#[derive(Debug, Default)]
+pub struct Cells {
+    pub all: Vec<StudyCell>,
+}
+
+impl Cells {
+    /// Those that `study.toml` names, from the folder.
+    pub fn read(outcome: &Outcome<'_>, sheets: &[CellSheet]) -> Self {
+        let mut cells = Self::default();
+        for made in &outcome.made {
+            for sheet in sheets.iter().filter(|it| it.part.has(made.part)) {
+                cells.of_part(made, sheet);
+            }
+        }
+        cells
+    }
+
+    /// Figures of the original, in the units of the cells that there are.
+    pub fn add_originals(&mut self, sheets: &[OriginalSheet]) {
+        for sheet in sheets {
+            self.of_original(sheet);
+        }
+    }
+
+    fn of_part(&mut self, made: &Made<'_>, sheet: &CellSheet) {
+        let rounds = Rounds::new(made.experiment, made.runs);
+        for phase in &made.experiment.plan.phases {
+            for name in sheet.metrics.iter().filter(|_| sheet.phase.has(&phase.name)) {
+                if let Some(metric) = phase_metrics::of_phase(name) {
+                    self.of_phase(made, &rounds, phase, metric, sheet.shared);
+                } else {
+                    let metric = phase_metrics::of_server(name).expect("a metric that there is");
+                    self.of_server(made, &phase.name, metric);
+                }
+            }
+        }
+    }
+
+    fn of_phase(
+        &mut self,
+        made: &Made<'_>,
+        rounds: &Rounds<'_>,
+        phase: &Phase,
+        metric: &PhaseMetric,
+        shared: bool,
+    ) {
+        let plan = &made.experiment.plan;
+        let read = |run: &PhaseRun| (metric.read)(&PhaseReading { plan, phase, run });
+        for arm in &made.experiment.arms {
+            let runs = rounds.of(&arm.id, &phase.name).into_iter();
+            // Runs that came to their end without an error.
+            let whole = |run: &&PhaseRun| run.errors.is_empty() && run.operations > 0;
+            let by_round: Vec<Option<f64>> =
+                runs.map(|run| read(run.filter(whole)?).filter(|it| it.is_finite())).collect();
+            if shared && by_round.iter().all(Option::is_none) {
+                continue;
+            }
+            let name = if shared { SERVER } else { arm.id.as_str() };
+            let at = [made.part, &phase.name, name, metric.name];
+            let cell = self.push(at, metric.unit, by_round);
+            cell.note = arm.not_measured.get(&phase.name).cloned();
+            if shared {
+                break;
+            }
+        }
+    }
+
+    fn of_server(&mut self, made: &Made<'_>, phase: &str, metric: &ServerMetric) {
+        let series = made.folder.series().unwrap_or_default();
+        let samples = series.server.iter().filter(|sample| sample.phase == phase);
+        let samples: Vec<_> = samples.collect();
+        let of_round = samples.chunk_by(|a, b| a.round == b.round);
+        let by_round = of_round.map(metric.read).collect();
+        self.push([made.part, phase, SERVER, metric.name], metric.unit, by_round);
+    }
+
+    fn of_original(&mut self, sheet: &OriginalSheet) {
+        for (name, value) in &sheet.values {
+            let metric = if sheet.by == Coordinate::Metric { name } else { &sheet.metric };
+            let known = self.all.iter().find(|cell| cell.metric == *metric);
+            let unit = known.map_or(String::new(), |cell| cell.unit.clone());
+            let mut at = [&sheet.part, &sheet.phase, &sheet.arm, &sheet.metric].map(String::as_str);
+            let arms = self.all.iter().map(|cell| cell.arm.as_str());
+            let arm = arms.filter(|_| sheet.by == Coordinate::Arm);
+            let arm = arm.into_iter().find(|arm| starts(arm, name)).map(str::to_owned);
+            at[sheet.by as usize] = arm.as_deref().unwrap_or(name);
+            self.push_plain(at, &unit, Some(value * sheet.times)).original = true;
+        }
+    }
+
+    /// `at`: part, phase, arm and metric.
+    pub fn push(
+        &mut self,
+        at: [&str; 4],
+        unit: &str,
+        by_round: Vec<Option<f64>>,
+    ) -> &mut StudyCell {
+        let values: Vec<f64> = by_round.iter().flatten().copied().collect();
+        let cell = self.push_spread(at, unit, Spread::over(&values));
+        cell.by_round = by_round;
+        cell
+    }
+
+    /// A figure without rounds.
+    pub fn push_plain(&mut self, at: [&str; 4], unit: &str, value: Option<f64>) -> &mut StudyCell {
+        self.push_spread(at, unit, value.map(Spread::plain))
+    }
+
+    pub fn push_spread(
+        &mut self,
+        at: [&str; 4],
+        unit: &str,
+        value: Option<Spread>,
+    ) -> &mut StudyCell {
+        let [part, phase, arm, metric] = at.map(str::to_owned);
+        let (unit, by_round) = (unit.to_owned(), Vec::new());
+        let (original, note) = (false, None);
+        let cell = StudyCell { part, phase, arm, metric, unit, value, by_round, original, note };
+        self.all.push(cell);
+        self.all.last_mut().expect("it was pushed")
+    }
+
+    /// In order. `first` and `last` are arms as [`CellSelector::arm`] says.
+    pub fn select<'a>(&'a self, selector: &CellSelector) -> Vec<&'a StudyCell> {
+        let mut selector = selector.clone();
+        let wanted = match &selector.arm {
+            Names::One(name) if name == "first" || name == "last" => Some(name == "first"),
+            _ => None,
+        };
+        if let Some(first) = wanted {
+            selector.arm = Names::Several(self.ends(first));
+        }
+        self.all.iter().filter(|cell| selector.has(cell)).collect()
+    }
+
+    /// The one cell beside another: of its own driver where `first` or `last` is asked for.
+    pub fn beside(&self, cell: &StudyCell, selector: &CellSelector) -> Option<&StudyCell> {
+        let off =
+            |it: &&StudyCell| (it.original != cell.original, driver(&it.arm) != driver(&cell.arm));
+        self.select(&selector.beside(cell)).into_iter().min_by_key(off)
+    }
+
+    /// The median of one cell.
+    pub fn median(&self, at: [&str; 4]) -> Option<f64> {
+        self.at(at)?.value.map(|it| it.median)
+    }
+
+    pub fn at(&self, [part, phase, arm, metric]: [&str; 4]) -> Option<&StudyCell> {
+        let same = |it: &&StudyCell| {
+            it.part == part && it.phase == phase && it.arm == arm && it.metric == metric
+        };
+        self.all.iter().find(same)
+    }
+
+    /// Measured arms in order.
+    pub fn arms(&self) -> Vec<&str> {
+        let mut arms: Vec<&str> = Vec::new();
+        for cell in self.all.iter().filter(|cell| !cell.original && cell.arm != SERVER) {
+            if !arms.contains(&cell.arm.as_str()) {
+                arms.push(&cell.arm);
+            }
+        }
+        arms
+    }
+
+    /// The first or the last arm of each driver that has several.
+    fn ends(&self, first: bool) -> Vec<String> {
+        let arms = self.arms();
+        let groups = arms.chunk_by(|a, b| driver(a) == driver(b)).filter(|it| it.len() > 1);
+        let end = |it: &[&str]| if first { it[0] } else { it[it.len() - 1] }.to_owned();
+        groups.map(end).collect()
+    }
+}
+
+/// `go` of `go@2.9.3/w=1`.
+pub fn driver(arm: &str) -> &str {
+    arm.split(['@', ':', '/']).next().unwrap_or_default()
+}
+
+/// Whether an arm's name begins with another, up to an option or the end.
+fn starts(arm: &str, name: &str) -> bool {
+    arm.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+}
