@@ -52,7 +52,12 @@ pub fn report_one(
     let path = folder.path().to_owned();
     let runs = folder.runs()?;
     let made = vec![(String::new(), folder, experiment, runs)];
-    MadeParts { made, not_begun: Vec::new() }.rendered(study, BTreeMap::new(), &path, format)
+    MadeParts { made, not_begun: Vec::new() }.rendered(
+        (study, None),
+        BTreeMap::new(),
+        &path,
+        format,
+    )
 }
 
 /// The parts of a study that were made, with their names, and the names of the others.
@@ -87,12 +92,12 @@ impl MadeParts {
         for name in &self.not_begun {
             left_out.entry(name.clone()).or_insert("it has not begun".to_owned());
         }
-        self.rendered(&record.study, left_out, folder, format)
+        self.rendered((&record.study, Some(record.scale)), left_out, folder, format)
     }
 
     fn rendered(
         &self,
-        study: &str,
+        (study, scale): (&str, Option<f64>),
         left_out: BTreeMap<String, String>,
         folder: &Path,
         format: &str,
@@ -112,7 +117,7 @@ impl MadeParts {
             runs,
         });
         let made = made.collect();
-        let outcome = Outcome { made, left_out, folder: folder.display().to_string() };
+        let outcome = Outcome { made, left_out, folder: folder.display().to_string(), scale };
         let mut options = super::terminal_options();
         let page = folder.join("report.html");
         options.page = page.exists().then(|| page.display().to_string());

@@ -169,12 +169,14 @@ pub struct Outcome<'a> {
     pub left_out: BTreeMap<String, String>,
     /// How a user calls the study's folder.
     pub folder: String,
+    /// Its size, as a part of the original's; None of a study by an earlier version.
+    pub scale: Option<f64>,
 }
 
 impl<'a> From<Made<'a>> for Outcome<'a> {
     fn from(only: Made<'a>) -> Self {
         let folder = only.folder.path().display().to_string();
-        Self { made: vec![only], left_out: BTreeMap::new(), folder }
+        Self { made: vec![only], left_out: BTreeMap::new(), folder, scale: None }
     }
 }
 

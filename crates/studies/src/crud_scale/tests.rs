@@ -107,7 +107,7 @@ fn looked<T>(
         runs,
     });
     let (made, left_out) = (made.collect(), BTreeMap::new());
-    look(&Outcome { made, left_out, folder: "out".to_owned() })
+    look(&Outcome { made, left_out, folder: "out".to_owned(), scale: None })
 }
 
 fn shown(analysis: &CrudScaleAnalysis, id: &str) -> Shown {

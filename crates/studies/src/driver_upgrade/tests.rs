@@ -158,7 +158,8 @@ fn found_in(parts: Vec<PartRows>, ratios: Vec<Ratio>, rho: Option<Interval>, id:
         evidence: Vec::new(),
         notes: Vec::new(),
     };
-    let none = Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new() };
+    let none =
+        Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
     all(&none, &analysis, &[]).into_iter().find(|it| it.id == id).expect(id)
 }
 

@@ -84,7 +84,7 @@ pub struct StudyTable {
 /// The cells of a study and its answers.
 pub fn analyse<S: Study + ?Sized>(study: &S, outcome: &Outcome<'_>) -> StudyTable {
     let definition = study.definition();
-    let compares = outcome.made.iter().any(|made| made.experiment.study.is_none());
+    let compares = outcome.made.iter().any(|made| !made.experiment.settings.figures_only);
     let doubts = doubts::of_parts(outcome, compares);
     let cells = cells(study, &definition, outcome);
     let mut questions = questions(study, &definition, outcome, &cells);
@@ -100,7 +100,7 @@ pub fn analyse<S: Study + ?Sized>(study: &S, outcome: &Outcome<'_>) -> StudyTabl
         schema_version: SCHEMA_VERSION,
         study: study.name().to_owned(),
         title: definition.title,
-        scale: outcome.made.iter().find_map(|it| Some(it.experiment.study.as_ref()?.scale)),
+        scale: outcome.scale,
         cells: cells.all,
         questions,
         notes,

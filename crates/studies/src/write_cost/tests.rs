@@ -29,7 +29,8 @@ fn of_two_rounds(mut cells: Cells) -> Cells {
 }
 
 fn all(cells: &Cells) -> Vec<Question> {
-    let nothing = Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new() };
+    let nothing =
+        Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
     frame::questions(&WriteCostStudy, &WriteCostStudy.definition(), &nothing, cells)
 }
 
