@@ -13,6 +13,7 @@ fn main() {
     let mut text = "pub const BUILTINS: &[Builtin] = &[\n".to_owned();
     for path in files {
         let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        let path = path.to_string_lossy();
         let _ = writeln!(text, "Builtin {{ name: {name:?}, text: include_str!({path:?}) }},");
     }
     text += "];\n";

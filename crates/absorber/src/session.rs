@@ -111,7 +111,7 @@ impl Session {
                 write_batch(reply, ids, batch);
             }
             RequestMessage::KillCursors { cursors } => {
-                self.caller.server.engine.kill_cursors(&cursors)
+                self.caller.server.engine.kill_cursors(&cursors);
             }
             RequestMessage::Insert { flags, namespace, documents } => {
                 let tried = self.write(|engine| engine.legacy_insert(flags, namespace, &documents));

@@ -135,7 +135,7 @@ impl SentOptions {
                 match RequestMessage::parse(&header, &message) {
                     Ok(RequestMessage::Msg(it)) => sent.take(it.body, None, 0),
                     Ok(RequestMessage::Query(it)) => {
-                        sent.take(it.query, Some(it.namespace), it.flags)
+                        sent.take(it.query, Some(it.namespace), it.flags);
                     }
                     // Unless getLastError asks for more.
                     Ok(RequestMessage::Insert { .. }) => {

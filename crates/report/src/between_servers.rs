@@ -69,8 +69,8 @@ fn lines(found: &[&ComparisonRow]) -> Vec<String> {
         let sentence = clean(&row.sentence);
         if row.names_arms() { sentence } else { format!("{}: {sentence}", clean(&row.arm)) }
     };
-    let mut lines: Vec<String> = told.into_iter().map(|row| sentence(row)).collect();
-    let others: Vec<String> = others.into_iter().map(|row| short(row)).collect();
+    let mut lines: Vec<String> = told.into_iter().map(sentence).collect();
+    let others: Vec<String> = others.into_iter().map(short).collect();
     if !others.is_empty() {
         lines.push(clean(&format!("{}, also {}", found[0].arm, others.join("; "))));
     }

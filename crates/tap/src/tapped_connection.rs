@@ -168,7 +168,7 @@ impl Watch {
         let encrypted = match self {
             Self::Requests { follower, key } => {
                 follower.follow(bytes, passed, |message, body| {
-                    connection.request(message, body, key)
+                    connection.request(message, body, key);
                 })?;
                 follower.encrypted
             }

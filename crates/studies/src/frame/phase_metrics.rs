@@ -55,15 +55,15 @@ static PHASE_METRICS: &[PhaseMetric] = &[
     }),
     metric("operations", "count", |it| Some(it.run.operations as f64)),
     metric("documents", "count", |it| Some(it.written()? as f64)),
-    metric("document_bytes", "bytes", |it| it.document_bytes()),
-    metric("written_bytes", "bytes", |it| it.written_bytes()),
+    metric("document_bytes", "bytes", document_bytes),
+    metric("written_bytes", "bytes", written_bytes),
     metric("threads", "count", |it| Some(f64::from(it.phase.workers * it.phase.processes))),
     metric("armed_bytes", "bytes", |it| Some(it.run.rss_armed_bytes as f64)),
     metric("peak_bytes", "bytes", |it| Some(it.run.rss_peak_bytes as f64)),
     metric("held_bytes", "bytes", |it| Some(it.run.rss_held_bytes? as f64)),
     metric("held_percent", "change_percent", |it| {
         let held = it.run.rss_held_bytes? as f64 - it.run.rss_armed_bytes as f64;
-        Some(100.0 * held / it.written_bytes()?)
+        Some(100.0 * held / written_bytes(it)?)
     }),
     metric("collections", "count", |it| Some(it.run.gc_count? as f64)),
     metric("collections_per_1000", "count", |it| {
@@ -134,17 +134,17 @@ impl PhaseReading<'_> {
         }
     }
 
-    fn document_bytes(&self) -> Option<f64> {
-        Some(self.plan.collection(self.phase.operations.first()?)?.document_bytes_mean)
-    }
-
-    fn written_bytes(&self) -> Option<f64> {
-        Some(self.written()? as f64 * self.document_bytes()?)
-    }
-
     /// One of the collection's sizes at the end.
     fn size(&self, name: &str) -> Option<f64> {
         let size = self.run.sizes.get(&format!("after.collStats.{name}"))?;
         Some((*size).max(0) as f64)
     }
+}
+
+fn document_bytes(it: &PhaseReading<'_>) -> Option<f64> {
+    Some(it.plan.collection(it.phase.operations.first()?)?.document_bytes_mean)
+}
+
+fn written_bytes(it: &PhaseReading<'_>) -> Option<f64> {
+    Some(it.written()? as f64 * document_bytes(it)?)
 }

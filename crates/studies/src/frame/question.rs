@@ -296,7 +296,7 @@ fn sentence(sheet: &QuestionSheet, rows: &[&EvidenceRow], nearest: Option<&Evide
     let several = rows.len() > 1;
     let first = nearest.unwrap_or(rows[0]);
     if first.arm != SERVER || several {
-        words += &format!(" with {}", first.name(rows));
+        words.extend([" with ", &first.name(rows)]);
     }
     let names = |answer| {
         let those = rows.iter().filter(|row| row.answer == answer);
@@ -307,7 +307,7 @@ fn sentence(sheet: &QuestionSheet, rows: &[&EvidenceRow], nearest: Option<&Evide
     for (answer, word) in kinds.into_iter().filter(|_| several) {
         let names = names(answer);
         if !names.is_empty() {
-            words += &format!("; {word}: {names}");
+            words.extend(["; ", word, ": ", &names]);
         }
     }
     words + "."
