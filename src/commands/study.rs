@@ -265,7 +265,9 @@ fn leave_out_missing(
     let mut missing = BTreeMap::new();
     for it in open.iter_mut().filter(|it| it.resumed.is_none()) {
         let (good, bad) = runnable(&it.ask.request.drivers()?, manifests)?;
-        good.iter().for_each(|arm| drop(record.left_out.remove(&arm.words)));
+        for arm in &good {
+            record.left_out.remove(&arm.words);
+        }
         it.ask.request.drivers = good.into_iter().map(|arm| Words::new(arm.words)).collect();
         missing.extend(bad.into_iter().map(reason));
     }

@@ -74,7 +74,7 @@ fn answer(mut stream: TcpStream, levels: u32, drips: Option<&AtomicBool>) {
     while let Ok(Some(header)) = read_message(&mut stream, &mut request) {
         match header.opcode {
             OpCode::Query => {
-                reply_messages::legacy(&mut answer, 1, header.request_id, 0, 0, 0, [&*body])
+                reply_messages::legacy(&mut answer, 1, header.request_id, 0, 0, 0, [&*body]);
             }
             _ => reply_messages::msg(&mut answer, 1, header.request_id, &body),
         }

@@ -55,7 +55,8 @@ fn comments(text: &str) -> Vec<(usize, &str, bool)> {
 }
 
 fn rust_files() -> Vec<(String, String)> {
-    code().into_iter().filter(|(path, _)| path.ends_with(".rs")).collect()
+    let is_rust = |path: &str| Path::new(path).extension().is_some_and(|ending| ending == "rs");
+    code().into_iter().filter(|(path, _)| is_rust(path)).collect()
 }
 
 /// Documents that describe the present: a changelog and a decision speak of the past as well.
@@ -117,7 +118,9 @@ fn the_words_to_avoid_are_avoided() {
         }
     };
     for (path, text) in rust_files() {
-        comments(&text).iter().for_each(|(number, words, _)| note(&path, *number, words));
+        for (number, words, _) in comments(&text) {
+            note(&path, number, words);
+        }
     }
     for (path, text) in documents() {
         (1..).zip(text.lines()).for_each(|(number, line)| note(&path, number, line));
@@ -180,7 +183,9 @@ fn paths_in_comments_and_documents_exist() {
         }
     };
     for (file, text) in rust_files() {
-        comments(&text).iter().for_each(|(number, words, _)| check(&file, *number, words));
+        for (number, words, _) in comments(&text) {
+            check(&file, number, words);
+        }
     }
     for (file, text) in files(".", &[".md"]) {
         if file != "CHANGELOG.md" && !file.starts_with("adapters/") {
