@@ -9,7 +9,7 @@ fn main() {
     let entries = std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
     let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml");
     let mut files: Vec<PathBuf> = entries.filter(is_yaml).collect();
-    files.sort();
+    files.sort_by_key(|path| path.file_stem().map(std::ffi::OsStr::to_os_string));
     let mut text = "pub const BUILTINS: &[Builtin] = &[\n".to_owned();
     for path in files {
         let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();

@@ -212,7 +212,7 @@ pub enum InterleaveArg {
     Runs,
 }
 
-/// A gate stands in the record as it was written.
+/// Returns a gate as it was written: the record holds it in these words.
 pub(super) fn gate(text: &str) -> std::result::Result<String, String> {
     ObjectiveGate::parse(text).map(|_| text.to_owned())
 }

@@ -136,7 +136,7 @@ pub enum SchemaName {
     Study,
 }
 
-/// `schema NAME`: our own, and those of studies with one of their own.
+/// The names that `schema NAME` takes: records, messages, and the schemas of studies.
 pub fn schemas() -> PossibleValuesParser {
     let own = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let help = |it: &dyn Study| format!("The JSON of `study {}`", it.name());

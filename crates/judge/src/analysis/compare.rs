@@ -31,7 +31,7 @@ pub struct Compared {
 }
 
 /// A metric of a phase, or of one of its operations.
-struct PhaseMetric {
+struct OperationMetric {
     operation: String,
     metric: Metric,
     quantity: Quantity,
@@ -75,7 +75,7 @@ pub fn values(
     operation: Option<&str>,
 ) -> Option<Measure> {
     let arms = &experiment.arms;
-    let is_asked = |figure: &PhaseMetric| {
+    let is_asked = |figure: &OperationMetric| {
         figure.metric == metric && operation.is_none_or(|it| it == figure.operation)
     };
     let comparison = PhaseComparison { experiment, rounds, arms, phase };
@@ -108,7 +108,7 @@ struct PhaseComparison<'a> {
 impl PhaseComparison<'_> {
     fn run(&self, compared: &mut Compared) {
         // A quantile for which some runs are too short is not compared: `n/a` is no lost round.
-        let figures: Vec<PhaseMetric> =
+        let figures: Vec<OperationMetric> =
             self.figures().into_iter().filter(|it| self.has_values(it)).collect();
         let measures: Vec<Measure> = figures.iter().map(|it| self.measure(it)).collect();
         let halves = self.leveled(|run| run.drift, identity, identity);
@@ -178,7 +178,7 @@ impl PhaseComparison<'_> {
         }
     }
 
-    fn has_values(&self, figure: &PhaseMetric) -> bool {
+    fn has_values(&self, figure: &OperationMetric) -> bool {
         let mut runs = self.arms.iter().flat_map(|arm| self.runs(arm)).flatten();
         figure.metric == Metric::Throughput || runs.all(|run| self.value(figure, run).is_some())
     }
@@ -187,7 +187,7 @@ impl PhaseComparison<'_> {
         self.rounds.of(&arm.id, &self.phase.name)
     }
 
-    fn measure(&self, figure: &PhaseMetric) -> Measure {
+    fn measure(&self, figure: &OperationMetric) -> Measure {
         Measure {
             name: format!("{}/{}", figure.operation, figure.metric.word()),
             quantity: figure.quantity,
@@ -264,7 +264,7 @@ impl PhaseComparison<'_> {
     }
 
     /// Takes back a verdict that timers forbid. Says it where the order was fixed.
-    fn finish(&self, judged: &mut Judged, figure: &PhaseMetric) {
+    fn finish(&self, judged: &mut Judged, figure: &OperationMetric) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
         if self.timed(arm).holds_back(found, figure.metric, |run| self.value(figure, run))
             && let Some(axis) = self.conditions(arm).axis()
@@ -274,7 +274,7 @@ impl PhaseComparison<'_> {
         self.experiment.settings.order.remark(&mut found.sentence);
     }
 
-    fn row(&self, arm: &Arm, figure: &PhaseMetric, judged: &Judged) -> ComparisonRow {
+    fn row(&self, arm: &Arm, figure: &OperationMetric, judged: &Judged) -> ComparisonRow {
         let order = self.experiment.settings.order;
         let of_time = judged.drift.as_ref().filter(|_| judged.measure == 0);
         let drift = of_time.map(|drift| drift.row(order));
@@ -292,11 +292,11 @@ impl PhaseComparison<'_> {
     }
 
     /// Throughput first: it decides. Metrics of the phase are before those of its operations.
-    fn figures(&self) -> Vec<PhaseMetric> {
-        let figures = |operation: &String, is_of_operation: bool| -> Vec<PhaseMetric> {
+    fn figures(&self) -> Vec<OperationMetric> {
+        let figures = |operation: &String, is_of_operation: bool| -> Vec<OperationMetric> {
             let own = Metric::compared().filter(|(it, _)| it.is_of_operation() == is_of_operation);
             let figure =
-                |(metric, quantity)| PhaseMetric { operation: operation.clone(), metric, quantity };
+                |(metric, quantity)| OperationMetric { operation: operation.clone(), metric, quantity };
             own.map(figure).collect()
         };
         let mut all = figures(&self.phase.name, false);
@@ -305,7 +305,7 @@ impl PhaseComparison<'_> {
     }
 
     /// The value of one run, times in ns.
-    fn value(&self, figure: &PhaseMetric, run: &PhaseRun) -> Option<f64> {
+    fn value(&self, figure: &OperationMetric, run: &PhaseRun) -> Option<f64> {
         let is_ours = self.experiment.server.kind != ServerKind::External;
         let scale = if figure.quantity.limited_by_timer() { 1e3 } else { 1.0 };
         Some(figure.metric.value(run, &figure.operation, is_ours)? * scale)
