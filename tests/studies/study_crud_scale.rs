@@ -4,7 +4,7 @@ use crate::fake_support::real::installed;
 use crate::fake_support::{Lab, code, flat, stdout};
 use crate::support::{said, skip, start_version};
 use record::folder::Folder;
-use studies::crud_scale::{CrudScaleAnalysis, Rate, Series};
+use studies::frame::{CellSelector, StudyCell, StudyTable};
 
 #[test]
 fn the_tables_of_2010_are_made_again() {
@@ -29,29 +29,37 @@ fn the_tables_of_2010_are_made_again() {
         "--json",
     ]);
     assert_eq!(code(&output), 0, "{}", said(&output));
-    let analysis: CrudScaleAnalysis = serde_json::from_str(&stdout(&output)).expect("an analysis");
-    let of = |series| analysis.rates.iter().filter(move |it| it.series == series).count();
-    // Six operations a part; three sizes, two numbers of threads.
-    assert_eq!((of(Series::OneWay), of(Series::Remote)), (18, 18));
-    assert_eq!((of(Series::Threads), of(Series::ThreadsOneWay)), (12, 12));
+    let table: StudyTable = serde_json::from_str(&stdout(&output)).expect("a table");
+    let of = |part: &str, phase: &str, metric: &str| -> Vec<&StudyCell> {
+        let selector = CellSelector::of([part, phase, "", metric]);
+        table.cells.iter().filter(|it| selector.has(it) && !it.original).collect()
+    };
+    // Six operations a part; three sizes, two numbers of threads, two sorts of writes.
+    assert_eq!(of("one-way-*", "", "per_s").len(), 18);
+    assert_eq!(of("remote-*", "", "per_s").len(), 18 + 6);
+    assert_eq!(of("threads-*", "", "per_s").len(), 12 + 12);
     for part in ["remote-1m", "remote-4m", "remote-10m", "remote-acknowledged-1m"] {
         let (folder, _) = Folder::open(&lab.path(&format!("out/{part}"))).expect(part);
         let runs = folder.runs().expect("runs");
         assert!(runs.len() == 2 && runs.iter().all(|it| it.tapped), "{part}: {runs:?}");
     }
     // A round trip takes 0.6 ms of the link alone, and one thread waits for each.
-    let searches =
-        |it: &&Rate| it.part.starts_with("remote-") && it.operation.starts_with("search_");
-    for rate in analysis.rates.iter().filter(searches) {
-        assert!(rate.rounds.iter().flatten().all(|per_s| *per_s < 1_700.0), "{rate:?}");
+    for cell in of("remote-*", "search_*", "per_s") {
+        assert!(cell.by_round.iter().flatten().all(|per_s| *per_s < 1_700.0), "{cell:?}");
     }
     // On a machine that stands still, one-way writes may be counted before they have arrived.
-    let one_way = [Series::OneWay, Series::Remote, Series::ThreadsOneWay];
-    let answered = |it: &&Rate| !one_way.contains(&it.series);
-    let lost: Vec<_> = analysis.rates.iter().filter(answered).flat_map(|it| &it.lost).collect();
+    let is_one_way = |it: &&String| {
+        ["one-way-", "remote-1", "remote-4", "threads-one-way-"]
+            .iter()
+            .any(|part| it.starts_with(part))
+    };
+    let lost = table.notes.iter().filter(|it| it.contains(" does not count in "));
+    let lost: Vec<&String> = lost.filter(|it| !is_one_way(it)).collect();
     assert_eq!(lost, [""; 0], "answered writes are never lost");
-    assert_eq!(analysis.unwaited[0].searches, 2 * 100, "a tenth of 1,000, twice");
+    let searches = of("unwaited-1m", "unwaited", "searches")[0].value.expect("searches");
+    assert_eq!(searches.median, 2.0 * 100.0, "a tenth of 1,000, twice");
+    assert_eq!(table.questions.iter().filter(|it| it.claim.is_some()).count(), 6);
     let text = stdout(&lab.run(["report", "out", "--format", "md"]));
-    assert!(flat(&text).contains("32,210"), "{text}");
+    assert!(flat(&text).contains("32,210") && flat(&text).contains("1,470"), "{text}");
     lab.assert_nothing_runs();
 }

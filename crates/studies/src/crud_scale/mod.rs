@@ -1,35 +1,23 @@
 //! What an operation costs as documents and threads grow: the measurements of 2010 again.
-//!
-//! [`cells`] are the parts, [`rates`] and [`analysis`] read them, [`findings`] holds them against
-//! 2010.
 
-mod analysis;
-mod cells;
-mod findings;
-mod originals;
-mod picture;
-mod rates;
+mod growth;
+mod parts;
 #[cfg(test)]
 mod tests;
-mod types;
-mod view;
-
-pub use analysis::analyse;
-pub use cells::Series;
-pub use types::{CrudScaleAnalysis, Growing, Rate, Scaling, Unwaited};
-
-use std::io::Write;
+mod unwaited;
 
 use crate::definition::{Asked, Definition};
-use crate::evidence::Evidence;
-use crate::study::{Outcome, Study};
-use crate::table::{cell, csv};
+use crate::frame::{Cells, EvidenceRow};
+use crate::study::{Made, Outcome, Study};
 use base::error::Result;
+use judge::analysis::rounds::Rounds;
 use record::study_folder::StudyPart;
-use report::drawing::Drawing;
-use report::study::View;
-use schemars::{Schema, schema_for};
-use serde_json::{Value, to_value};
+use workload::plan::Limit;
+
+/// Two rates are the same where the interval of their ratio lies within this factor of 1.
+const SAME: f64 = 1.1;
+/// Level of an interval that decides.
+const SURE: f64 = 0.9;
 
 /// Which cost grows with the documents, and what do threads bring?
 #[derive(Debug)]
@@ -47,68 +35,51 @@ impl Study for CrudScaleStudy {
     fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>> {
         let definition = self.definition();
         let (scale, size) = definition.scale(asked)?;
-        Ok(cells::parts(&definition, asked, scale, size))
+        Ok(parts::parts(&definition, asked, scale, size))
     }
 
-    fn schema(&self) -> Option<Schema> {
-        Some(schema_for!(CrudScaleAnalysis))
+    fn own_cells(&self, outcome: &Outcome<'_>, cells: &mut Cells) {
+        for made in &outcome.made {
+            push_documents(made, cells);
+        }
+        let mut originals = Cells::default();
+        originals.add_originals(&self.definition().originals);
+        growth::push(cells, &originals);
+        growth::push_threads(cells, outcome.only().experiment.settings.seed);
+        unwaited::push(outcome, cells);
     }
 
-    fn analysis(&self, made: &Outcome<'_>) -> Value {
-        to_value(analyse(made)).expect("analyses serialise")
+    fn own_rows(&self, id: &str, _: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
+        if id == "scan-linear" { growth::linear_rows(cells) } else { unwaited::rows(cells) }
     }
 
-    fn view(&self, made: &Outcome<'_>) -> View {
-        let analysis = analyse(made);
-        let common = made.view(self.definition());
-        let mut warnings = common.warnings;
-        warnings.extend(analysis.notes.iter().cloned());
-        View {
-            evidence: analysis.evidence.iter().map(Evidence::view).collect(),
-            phases: view::phases(&analysis),
-            warnings,
-            ..common
+    /// Says which runs do not count.
+    fn own_notes(&self, outcome: &Outcome<'_>, notes: &mut Vec<String>) {
+        // A search that misses is what that part asks about.
+        for made in outcome.made.iter().filter(|made| made.part != unwaited::PART) {
+            let rounds = Rounds::new(made.experiment, made.runs);
+            let phases = &made.experiment.plan.phases;
+            for arm in &made.experiment.arms {
+                notes.extend(phases.iter().filter_map(|phase| {
+                    let lost = rounds.losses(&arm.id, &phase.name);
+                    let all = rounds.of(&arm.id, &phase.name).len();
+                    let (part, operation, reason) = (made.part, &phase.name, lost.first()?);
+                    let lost = lost.len();
+                    Some(format!(
+                        "{part}: {operation} does not count in {lost} of {all} rounds: {reason}."
+                    ))
+                }));
+            }
         }
     }
+}
 
-    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
-        let sized = view::SIZED.into_iter().find(|(_, name)| *name == phase);
-        let draw = |(series, _)| picture::costs(&analysis::all_rates(made), series);
-        Ok(sized.and_then(draw).into_iter().collect())
-    }
-
-    /// A row a part, driver and operation.
-    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        let head = [
-            "part",
-            "driver",
-            "operation",
-            "documents",
-            "threads",
-            "rounds",
-            "per_s",
-            "low_per_s",
-            "high_per_s",
-            "per_thread_s",
-            "per_s_2010",
-        ];
-        let row = |rate: Rate| {
-            let per_s = rate.per_s.map(|it| it.median);
-            let per_thread_s = rate.per_thread_s.map(|it| it.median.estimate);
-            vec![
-                rate.part,
-                rate.arm,
-                rate.operation,
-                rate.documents.to_string(),
-                rate.threads.to_string(),
-                rate.per_s.map_or(0, |it| it.rounds).to_string(),
-                cell(per_s.map(|it| it.estimate)),
-                cell(per_s.map(|it| it.low)),
-                cell(per_s.map(|it| it.high)),
-                cell(per_thread_s),
-                cell(rate.per_s_2010),
-            ]
-        };
-        csv(out, &head, analysis::all_rates(made).into_iter().map(row))
+/// By the plan: searches count in a round whose inserts do not.
+fn push_documents(made: &Made<'_>, cells: &mut Cells) {
+    let Some(first) = made.experiment.plan.phases.first() else { return };
+    let Limit::Operations { count, .. } = first.limit else { return };
+    for arm in &made.experiment.arms {
+        let at = [made.part, &first.name, &arm.id, "documents"];
+        cells.push_plain(at, "count", Some(count as f64));
     }
 }

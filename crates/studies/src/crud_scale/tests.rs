@@ -5,41 +5,42 @@ use record::request::Request;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::cells::{self, Cell};
+use super::parts::{self, Series, SeriesPart};
 use super::*;
-use crate::evidence::Shown;
-use crate::study::Made;
+use crate::frame::{self, CellSelector, Question, StudyAnswer, StudyCell, StudyTable};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
-use serde_json::json;
-use stats::growth::Law;
+use serde_json::{Value, json};
 use workload::builtin;
 
 const ROUNDS: u32 = 6;
 const ARM: &str = "a@1";
 
 /// Every part at the smallest scale, with its plan.
-fn planned() -> &'static [(Cell, StudyPart, workload::plan::Plan)] {
-    static PLANNED: OnceLock<Vec<(Cell, StudyPart, workload::plan::Plan)>> = OnceLock::new();
+fn planned() -> &'static [(SeriesPart, StudyPart, workload::plan::Plan)] {
+    static PLANNED: OnceLock<Vec<(SeriesPart, StudyPart, workload::plan::Plan)>> = OnceLock::new();
     PLANNED.get_or_init(|| {
-        let of = |(cell, part): (Cell, StudyPart)| {
+        let of = |(cell, part): (SeriesPart, StudyPart)| {
             let Request { workload, parameters, .. } = &part.request;
             let workload = workload.get().expect("it is built in");
             let workload = builtin::open(workload, parameters, 1).expect("a workload");
             (cell, part, workload.plan)
         };
-        cells::all(false).into_iter().zip(parts(0.001)).map(of).collect()
+        parts::all(false).into_iter().zip(scaled(0.001)).map(of).collect()
     })
 }
 
-fn parts(scale: f64) -> Vec<StudyPart> {
+fn scaled(scale: f64) -> Vec<StudyPart> {
     let asked = Asked { scale: Some(scale), ..Asked::default() };
     CrudScaleStudy.plan(&asked).expect("a plan")
 }
 
 /// Rounds of each part, at so many operations a second that scatter by `noise`.
-fn made_up(rate: impl Fn(Cell, &str) -> f64, noise: f64) -> Vec<(StudyPart, Experiment, Vec<Run>)> {
-    let of = |(cell, part, plan): &(Cell, StudyPart, workload::plan::Plan)| {
+fn made_up(
+    rate: impl Fn(SeriesPart, &str) -> f64,
+    noise: f64,
+) -> Vec<(StudyPart, Experiment, Vec<Run>)> {
+    let of = |(cell, part, plan): &(SeriesPart, StudyPart, workload::plan::Plan)| {
         let runs = (1..=ROUNDS).map(|round| {
             let off = 1.0 + noise * (f64::from(round) - 3.5) / 2.5;
             let phases = plan.phases.iter().map(|it| phase(&it.name, rate(*cell, &it.name) * off));
@@ -110,22 +111,61 @@ fn looked<T>(
     look(&Outcome { made, left_out, folder: "out".to_owned(), scale: None })
 }
 
-fn shown(analysis: &CrudScaleAnalysis, id: &str) -> Shown {
-    analysis.evidence.iter().find(|it| it.id == id).expect(id).shown
+fn analyse(outcome: &Outcome<'_>) -> StudyTable {
+    frame::analyse(&CrudScaleStudy, outcome)
 }
 
+fn question<'a>(table: &'a StudyTable, id: &str) -> &'a Question {
+    table.questions.iter().find(|it| it.id == id).expect(id)
+}
+
+#[track_caller]
+fn all_are(table: &StudyTable, ids: &[&str], answer: StudyAnswer) {
+    for id in ids {
+        let it = question(table, id);
+        assert_eq!(it.answer, answer, "{id}: {it:#?}");
+    }
+}
+
+fn cell<'a>(table: &'a StudyTable, at: [&str; 4]) -> &'a StudyCell {
+    let selector = CellSelector::of(at);
+    table.cells.iter().find(|it| selector.has(it)).expect("a cell")
+}
+
+fn median(table: &StudyTable, at: [&str; 4]) -> f64 {
+    cell(table, at).value.expect("a figure").median
+}
+
+/// The original's claims, six of which have a number.
+const CLAIMS: [&str; 7] = [
+    "insert-fastest",
+    "id-faster",
+    "search-steady",
+    "scan-linear",
+    "link-writes",
+    "link-searches",
+    "threads",
+];
+const ORIGINAL: &str = "the original";
+
 /// As in 2010; no part of what it did not measure is known, and more threads change nothing.
-fn as_in_2010(cell: Cell, operation: &str) -> f64 {
-    let series = match cell.series {
+fn as_in_2010(part: SeriesPart, operation: &str) -> f64 {
+    static KNOWN: OnceLock<Cells> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| {
+        let mut known = Cells::default();
+        known.add_originals(&CrudScaleStudy.definition().originals);
+        known
+    });
+    let series = match part.series {
         Series::Remote => Series::Remote,
         _ => Series::OneWay,
     };
-    let known = originals::rate(series, operation, cell.millions);
-    known.or_else(|| originals::rate(series, operation, 1)).unwrap_or(1_000.0)
+    let name = SeriesPart { series, ..part }.name();
+    known.median([&name, operation, ORIGINAL, "per_s"]).unwrap_or(1_000.0)
 }
 
-/// Contrary to 2010: threads scale, searches grow, the link brakes writes and no searches.
-fn contrary(cell: Cell, operation: &str) -> f64 {
+/// Contrary to 2010: deletes are fastest, threads scale, searches grow, the link brakes writes and no searches.
+fn contrary(cell: SeriesPart, operation: &str) -> f64 {
     let millions = f64::from(cell.millions);
     let link = matches!(cell.series, Series::Remote | Series::RemoteAcknowledged);
     let own = match operation {
@@ -133,6 +173,7 @@ fn contrary(cell: Cell, operation: &str) -> f64 {
         "insert" if cell.series == Series::ObjectId => 20_000.0,
         "insert" => 10_000.0,
         "search_value" => 10_000.0 / millions.powi(2),
+        "delete" => 40_000.0 / millions.sqrt(),
         _ => 10_000.0 / millions.sqrt(),
     };
     own * f64::from(cell.threads) / (1.0 + 0.02 * f64::from(cell.threads - 1))
@@ -140,53 +181,76 @@ fn contrary(cell: Cell, operation: &str) -> f64 {
 
 #[test]
 fn the_figures_of_2010_confirm_its_findings() {
-    let analysis = looked(&made_up(as_in_2010, 0.005), analyse);
-    let findings =
-        ["insert-grows", "change-steady", "search-steady", "scan-linear", "link", "threads"];
-    for id in findings {
-        assert_eq!(shown(&analysis, id), Shown::Shown, "{id}: {:#?}", analysis.evidence);
-    }
-    let insert = &analysis.rates[0];
-    assert_eq!((insert.documents, insert.per_s_2010), (1_000, Some(32_210.0)));
-    let scan = analysis.growth.iter().find(|it| it.operation == "scan").expect("scans");
-    assert_eq!(scan.growth.expect("growth").law, Some(Law::Linear), "{scan:?}");
+    let table = looked(&made_up(as_in_2010, 0.005), analyse);
+    let known: Vec<(&str, Option<&str>)> =
+        table.questions.iter().map(|it| (it.id.as_str(), it.claim.as_deref())).collect();
+    let numbers = ["1", "2", "3", "4", "5", "6"].map(Some).into_iter().chain([None]);
+    assert_eq!(known[..7], CLAIMS.into_iter().zip(numbers).collect::<Vec<_>>());
+    all_are(&table, &CLAIMS, StudyAnswer::Yes);
+    all_are(&table, &["insert-grows", "change-steady", "threads-writes"], StudyAnswer::Yes);
+    assert_eq!(median(&table, ["one-way-1m", "insert", ARM, "documents"]), 1_000.0);
+    let law = |arm| cell(&table, ["one-way", "scan", arm, "exponent"]).note.as_deref();
+    assert_eq!([ARM, ORIGINAL].map(law), [Some("linear"); 2]);
+    let tenfold = median(&table, ["one-way", "insert", ORIGINAL, "tenfold_percent"]);
+    assert!((tenfold - 65.1).abs() < 0.1, "{tenfold}");
+}
+
+#[test]
+fn every_figure_of_the_original_stands_beside_ours() {
+    let table = looked(&made_up(contrary, 0.005), analyse);
+    let of = |part: &str| {
+        let each = ["search_id", "search_key"];
+        each.map(|operation| median(&table, [part, operation, ORIGINAL, "per_s"]))
+    };
+    assert_eq!([of("remote-1m"), of("remote-10m")], [[2_410.0, 1_470.0], [2_420.0, 1_440.0]]);
+    let known = |it: &&StudyCell| it.original && it.metric == "per_s";
+    let known: Vec<&StudyCell> = table.cells.iter().filter(known).collect();
+    assert_eq!(known.len(), 2 * 5 * 6);
+    assert!(known.iter().all(|it| it.unit == "per_s" && it.value.is_some()));
+    let remote = question(&table, "link-searches").rows.iter().filter(|it| it.original);
+    let remote: Vec<f64> = remote.filter_map(|it| Some(it.value?.median)).collect();
+    assert_eq!(remote, [2_410.0 / 13_340.0, 1_470.0 / 9_190.0]);
 }
 
 #[test]
 fn contrary_figures_refute_them() {
-    let analysis = looked(&made_up(contrary, 0.005), analyse);
-    let refuted =
-        ["insert-grows", "change-steady", "search-steady", "scan-linear", "link", "threads"];
-    for id in refuted {
-        assert_eq!(shown(&analysis, id), Shown::Refuted, "{id}: {:#?}", analysis.evidence);
-    }
-    for id in ["objectid", "acknowledged", "unwaited"] {
-        assert_eq!(shown(&analysis, id), Shown::Shown, "{id}: {:#?}", analysis.evidence);
-    }
-    assert_eq!((analysis.unwaited[0].searches, analysis.unwaited[0].missed), (6_000, 600));
+    let table = looked(&made_up(contrary, 0.005), analyse);
+    all_are(&table, &CLAIMS, StudyAnswer::No);
+    let refuted = ["insert-grows", "change-steady", "threads-writes", "threads-acknowledged"];
+    all_are(&table, &refuted, StudyAnswer::No);
+    all_are(&table, &["objectid", "acknowledged", "unwaited"], StudyAnswer::Yes);
+    let unwaited = |metric| median(&table, ["unwaited-1m", "unwaited", ARM, metric]);
+    assert_eq!((unwaited("searches"), unwaited("missed")), (6_000.0, 600.0));
+    let words = &question(&table, "unwaited").rows[0].words;
+    assert_eq!(words, "600 of 6,000 searches missed their document");
     // Six numbers of threads, six rounds: the law has its contention back.
-    let search = analysis.scaling.iter().find(|it| it.operation == "search_id").expect("a law");
-    assert!((search.alpha.estimate - 0.02).abs() < 0.001, "{search:?}");
-    assert_eq!(search.peak, None, "it was not reached");
-    let ten = analysis.rates.iter().find(|it| it.threads == 10).expect("ten threads");
-    let rates = [ten.per_s, ten.per_thread_s].map(|it| it.expect("rounds").median.estimate);
-    assert!((rates[0] / rates[1] - 10.0).abs() < 1e-9, "{ten:?}");
+    let law = |metric| cell(&table, ["threads", "search_id", ARM, metric]).value;
+    let alpha = law("alpha").expect("a law");
+    assert!((alpha.median - 0.02).abs() < 0.001, "{alpha:?}");
+    assert_eq!(law("peak_threads"), None, "it was not reached");
+    assert!(law("beta_guess").is_some(), "and it is no more than a guess");
+    let ten = |metric| median(&table, ["threads-10", "insert", ARM, metric]);
+    assert!((ten("per_s") / ten("per_thread_per_s") - 10.0).abs() < 1e-9);
+    assert_eq!(ten("threads"), 10.0);
 }
 
 #[test]
-fn the_sixth_finding_is_of_one_way_writes() {
+fn threads_are_those_of_one_way_writes() {
     let scaling = |series: Series| {
-        let rate = |cell: Cell, operation: &str| {
-            let threads = if cell.series == series { f64::from(cell.threads) } else { 1.0 };
-            as_in_2010(cell, operation) * threads
+        let rate = |part: SeriesPart, operation: &str| {
+            let threads = if part.series == series { f64::from(part.threads) } else { 1.0 };
+            as_in_2010(part, operation) * threads
         };
         looked(&made_up(rate, 0.005), analyse)
     };
-    assert_eq!(shown(&scaling(Series::ThreadsOneWay), "threads"), Shown::Refuted);
+    let one_way = scaling(Series::ThreadsOneWay);
+    all_are(&one_way, &["threads", "threads-writes"], StudyAnswer::No);
+    all_are(&one_way, &["threads-acknowledged"], StudyAnswer::Yes);
     let acknowledged = scaling(Series::Threads);
-    let it = acknowledged.evidence.iter().find(|it| it.id == "threads").expect("it");
-    assert_eq!(it.shown, Shown::Shown, "{it:?}");
-    assert!(it.sentences[0].contains(" Acknowledged: insert: 10 threads do 10.0 "), "{it:?}");
+    all_are(&acknowledged, &["threads", "threads-writes"], StudyAnswer::Yes);
+    all_are(&acknowledged, &["threads-acknowledged"], StudyAnswer::No);
+    let words = &question(&one_way, "threads").rows[0].words;
+    assert_eq!(words.matches("per thread 13,340/s").count(), 2, "{words}");
 }
 
 #[test]
@@ -195,34 +259,52 @@ fn two_rounds_decide_nothing() {
     for (_, _, runs) in &mut parts {
         runs.truncate(2);
     }
-    let analysis = looked(&parts, analyse);
-    for id in ["link", "threads", "objectid", "acknowledged"] {
-        let it = analysis.evidence.iter().find(|it| it.id == id).expect(id);
-        assert_eq!(it.shown, Shown::NotShown, "{it:?}");
-        assert!(it.sentences[0].contains(", too few rounds to decide)"), "{it:?}");
-    }
+    let table = looked(&parts, analyse);
+    let of_medians = [&CLAIMS[..2], &CLAIMS[4..], &["objectid", "acknowledged"]].concat();
+    all_are(&table, &of_medians, StudyAnswer::NotShown);
+    assert!(question(&table, "threads").number.is_some());
+}
+
+#[test]
+fn searches_behind_the_inserts_are_missed_slower_or_the_same() {
+    let of = |missed, low, high| {
+        let mut cells = Cells::default();
+        let at = |metric| [unwaited::PART, "unwaited", ARM, metric];
+        cells.push_plain(at("searches"), "count", Some(100.0));
+        cells.push_plain(at("missed"), "count", Some(missed));
+        let interval = stats::descriptive::Interval { estimate: (low + high) / 2.0, low, high };
+        let times = frame::Spread::interval(interval, 0.97, 6);
+        cells.push_spread(at("wait_times"), "times", Some(times));
+        unwaited::rows(&cells)[0].answer
+    };
+    assert_eq!(of(1.0, 0.9, 1.0), StudyAnswer::Yes);
+    assert_eq!(of(0.0, 1.2, 1.4), StudyAnswer::Yes);
+    assert_eq!(of(0.0, 0.9, 1.05), StudyAnswer::No);
+    assert_eq!(of(0.0, 0.9, 1.4), StudyAnswer::NotShown);
 }
 
 #[test]
 fn rough_figures_and_missing_parts_show_nothing() {
     let parts = made_up(as_in_2010, 0.6);
     let rough = looked(&parts, analyse);
-    for id in ["insert-grows", "change-steady", "scan-linear", "link"] {
-        assert_eq!(shown(&rough, id), Shown::NotShown, "{id}: {:#?}", rough.evidence);
-    }
+    let open = ["insert-grows", "change-steady", "scan-linear", "link-writes", "link-searches"];
+    all_are(&rough, &open, StudyAnswer::NotShown);
     let first = looked(&parts[..1], analyse);
-    assert!(first.evidence.iter().all(|it| it.shown == Shown::NotShown), "{:#?}", first.evidence);
-    assert_eq!((first.scaling.len(), first.unwaited.len()), (0, 0));
+    let open = first.questions.iter().all(|it| it.answer == StudyAnswer::NotShown);
+    assert!(open, "{:#?}", first.questions);
+    let fitted = |it: &StudyCell| it.part == "threads" || it.part == unwaited::PART;
+    assert!(!first.cells.iter().any(fitted));
 }
 
 #[test]
 fn a_run_that_does_not_count_is_named() {
     let mut parts = made_up(as_in_2010, 0.005);
     parts[0].2[0].phases[0].receipt.agrees = false;
-    let analysis = looked(&parts, analyse);
-    assert_eq!(analysis.rates[0].rounds[0], None);
+    let table = looked(&parts, analyse);
+    let insert = cell(&table, ["one-way-1m", "insert", ARM, "per_s"]);
+    assert_eq!((insert.by_round[0], insert.by_round.len()), (None, 6));
     let note = "one-way-1m: insert does not count in 1 of 6 rounds: ";
-    assert!(analysis.notes.iter().any(|it| it.starts_with(note)), "{:?}", analysis.notes);
+    assert!(table.notes.iter().any(|it| it.starts_with(note)), "{:?}", table.notes);
 }
 
 #[test]
@@ -234,18 +316,20 @@ fn every_format_has_the_figures_of_2010_beside_ours() {
         };
         let text = String::from_utf8(looked(&parts, render).expect(format)).expect("text");
         let expected = if format == "svg" { "acknowledged: the cost" } else { "32,210" };
-        assert!(text.contains(expected) && text.contains("2010"), "{format}: {text}");
+        assert!(text.contains(expected) && text.contains(ORIGINAL), "{format}: {text}");
     }
     let mut csv = Vec::new();
     looked(&parts, |made| CrudScaleStudy.csv(made, &mut csv)).expect("a table");
     let csv = String::from_utf8(csv).expect("text");
     // Twenty-four parts of six operations, without the one that waits for nobody.
-    assert_eq!(csv.lines().count(), 1 + 24 * 6, "{csv}");
+    let rows = |name: &str| csv.lines().filter(|line| line.contains(name)).count();
+    let ours = format!(",{ARM},per_s,");
+    assert_eq!((rows(&ours), rows(",the original,per_s,")), (24 * 6, 60), "{csv}");
 }
 
 #[test]
 fn parts_are_a_star_of_the_original_s_sizes() {
-    let parts = parts(1.0);
+    let parts = scaled(1.0);
     let of = |name: &str| {
         let part = parts.iter().find(|it| it.name == name).expect(name);
         assert!(part.request.figures_only);

@@ -18,7 +18,7 @@
 //! 4. `[[tables]]` has a `name`, `about` (`{documents}` is that figure), `caption`, `select` (names
 //!    that all its cells have), `rows` (the coordinates that tell rows apart, `["arm"]` where left
 //!    out), `each` for a table a part or phase, and `columns` with a `heading` and the names that
-//!    `select` and `rows` leave open; `median`, `page_only`, `unit`, `times` and `original` (the
+//!    `select` and `rows` leave open; `median`, `page_only`, `unit`, `times`, `note` and `original` (the
 //!    original's figure of the row's arm) change how one is written.
 //! 5. `[[questions]]` stand in the order of the original's claims, `claim` being the letter or
 //!    number, those that it does not have after them; `text` asks, `sentence` answers with `{}` for
@@ -35,8 +35,8 @@
 //! 8. `needs` are conditions on a cell beside the judged one, `evidence` names cells that are said
 //!    beside it, `basis` the parts whose doubts are its own (else all), and `optional` leaves a
 //!    question out that was not measured.
-//! 9. `[[charts]]` draws a line an arm beside a `table`: cells `of`, `against` a metric; a special
-//!    picture is still [`Study::drawings`](crate::Study::drawings).
+//! 9. `[[charts]]` draws a line an arm beside a `table`: cells `of`, `against` a metric, `each` as
+//!    in tables; a special picture is still [`Study::drawings`](crate::Study::drawings).
 //! 10. Then `schema`, `analysis`, `view`, `drawings` and `csv` of the study go away with its types,
 //!     views and answers, tests give cells to [`questions`], and `protocol/NAME.schema.json` is
 //!     deleted: all have `mongodyno schema study`.

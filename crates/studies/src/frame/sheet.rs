@@ -189,6 +189,8 @@ pub struct ColumnSheet {
     pub median: bool,
     /// Too much for a terminal.
     pub page_only: bool,
+    /// Whether it shows the remark on the cell.
+    pub note: bool,
     /// The unit of its head, in the place of the metric's, and the factor to it.
     pub unit: Option<String>,
     pub times: Option<f64>,
@@ -200,7 +202,11 @@ pub struct ColumnSheet {
 pub struct ChartSheet {
     /// The name of the table.
     pub table: String,
+    /// With `each`, `{}` is its name.
     pub title: String,
+    /// A chart for each of these.
+    #[serde(default)]
+    pub each: Option<Coordinate>,
     #[serde(default)]
     pub words: String,
     /// Its points.

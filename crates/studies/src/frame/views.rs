@@ -16,20 +16,25 @@ pub fn tables(sheets: &[TableSheet], cells: &Cells) -> Vec<PhaseView> {
     let views = sheets.iter().flat_map(|sheet| match sheet.each {
         None => vec![table(sheet, &sheet.name, &sheet.select, cells)],
         Some(each) => {
-            let mut names: Vec<&str> = Vec::new();
-            for cell in cells.select(&sheet.select).into_iter().filter(|it| !it.original) {
-                if !names.contains(&each.of(cell)) {
-                    names.push(each.of(cell));
-                }
-            }
             let of = |name: &&str| {
                 let select = sheet.select.clone().with(each, name);
                 table(sheet, &sheet.name.replace("{}", name), &select, cells)
             };
-            names.iter().map(of).collect()
+            names(each, &sheet.select, cells).iter().map(of).collect()
         }
     });
     views.filter(|it| !it.table.rows.is_empty()).collect()
+}
+
+/// What was measured, by one coordinate.
+fn names<'a>(each: Coordinate, select: &CellSelector, cells: &'a Cells) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for cell in cells.select(select).into_iter().filter(|it| !it.original) {
+        if !names.contains(&each.of(cell)) {
+            names.push(each.of(cell));
+        }
+    }
+    names
 }
 
 fn table(sheet: &TableSheet, name: &str, select: &CellSelector, cells: &Cells) -> PhaseView {
@@ -116,6 +121,9 @@ impl ColumnSheet {
         let original = self.original || row.original;
         let found = cells.all.iter().find(|it| it.original == original && of.has(it));
         let Some(found) = found else { return MISSING.to_owned() };
+        if self.note {
+            return found.note.clone().unwrap_or_else(|| MISSING.to_owned());
+        }
         let times = self.times.unwrap_or(1.0);
         let text = |value: f64| figure_text(&found.unit, value * times);
         match (found.value, &found.note) {
@@ -129,7 +137,18 @@ impl ColumnSheet {
 
 /// The charts beside a table.
 pub fn charts(sheets: &[ChartSheet], cells: &Cells) -> Vec<Drawing> {
-    sheets.iter().filter_map(|sheet| chart(sheet, cells)).collect()
+    let each = sheets.iter().flat_map(|sheet| match sheet.each {
+        None => vec![sheet.clone()],
+        Some(each) => {
+            let of = |name: &&str| ChartSheet {
+                title: sheet.title.replace("{}", name),
+                of: sheet.of.clone().with(each, name),
+                ..sheet.clone()
+            };
+            names(each, &sheet.of, cells).iter().map(of).collect()
+        }
+    });
+    each.filter_map(|sheet| chart(&sheet, cells)).collect()
 }
 
 fn chart(sheet: &ChartSheet, cells: &Cells) -> Option<Drawing> {

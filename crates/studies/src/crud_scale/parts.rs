@@ -1,8 +1,5 @@
 //! The parts of the study: a star around the smallest size, one thread, local and acknowledged.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::definition::{Asked, Definition};
 use crate::study;
 use record::study_folder::StudyPart;
@@ -23,10 +20,7 @@ const UNWAITED_MAX: u64 = 230_000;
 const LINK: &str = "lan-100mbit";
 
 /// What the parts of a series have in common.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series {
     /// One-way writes, as the original's.
     OneWay,
@@ -63,14 +57,14 @@ impl Series {
 
 /// One part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
+pub struct SeriesPart {
     pub series: Series,
     /// Millions of documents at scale 1.
     pub millions: u32,
     pub threads: u32,
 }
 
-impl Cell {
+impl SeriesPart {
     pub fn name(self) -> String {
         match self.series {
             series @ (Series::Threads | Series::ThreadsOneWay) => {
@@ -82,31 +76,31 @@ impl Cell {
 }
 
 /// Most important first: a budget leaves out those that it has no time for after them.
-pub fn all(quick: bool) -> Vec<Cell> {
+pub fn all(quick: bool) -> Vec<SeriesPart> {
     let (sizes, threads) =
         if quick { (&QUICK_SIZES[..], &QUICK_THREADS[..]) } else { (&SIZES[..], &THREADS[..]) };
-    let of = |series, millions, threads| Cell { series, millions, threads };
+    let of = |series, millions, threads| SeriesPart { series, millions, threads };
     let sized = |series| sizes.iter().map(move |millions| of(series, *millions, 1));
-    let mut cells: Vec<Cell> = sized(Series::OneWay).collect();
-    cells.extend(sized(Series::Acknowledged));
-    cells.extend(threads.iter().map(|threads| of(Series::Threads, 1, *threads)));
-    cells.extend(QUICK_THREADS.map(|threads| of(Series::ThreadsOneWay, 1, threads)));
-    cells.extend(sized(Series::Remote));
-    cells.push(of(Series::RemoteAcknowledged, 1, 1));
+    let mut parts: Vec<SeriesPart> = sized(Series::OneWay).collect();
+    parts.extend(sized(Series::Acknowledged));
+    parts.extend(threads.iter().map(|threads| of(Series::Threads, 1, *threads)));
+    parts.extend(QUICK_THREADS.map(|threads| of(Series::ThreadsOneWay, 1, threads)));
+    parts.extend(sized(Series::Remote));
+    parts.push(of(Series::RemoteAcknowledged, 1, 1));
     // Random keys cost most where the index is largest.
-    cells.push(of(Series::ObjectId, 10, 1));
-    cells.push(of(Series::Unwaited, 1, 1));
-    cells
+    parts.push(of(Series::ObjectId, 10, 1));
+    parts.push(of(Series::Unwaited, 1, 1));
+    parts
 }
 
 /// The experiments of a size.
 pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> Vec<StudyPart> {
     let (drivers, rounds) = (definition.drivers(asked), definition.rounds(asked, size));
-    let part = |cell: Cell| {
-        let mut documents = size * u64::from(cell.millions);
+    let part = |made: SeriesPart| {
+        let mut documents = size * u64::from(made.millions);
         let mut workload = "crud-scale";
-        let mut own = vec![("threads", cell.threads.to_string())];
-        match cell.series {
+        let mut own = vec![("threads", made.threads.to_string())];
+        match made.series {
             Series::Unwaited => {
                 workload = "crud-unwaited";
                 documents = documents.min(UNWAITED_MAX);
@@ -117,15 +111,15 @@ pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> V
             Series::ObjectId => own.push(("id", "objectid".to_owned())),
             Series::Acknowledged | Series::Threads | Series::RemoteAcknowledged => {}
         }
-        if cell.series != Series::Unwaited {
+        if made.series != Series::Unwaited {
             let searches = (SEARCHES.0 * scale).max(SEARCHES.1).round();
             own.push(("searches", searches.to_string()));
         }
         own.push(("documents", documents.to_string()));
         own.push(("tenth", (documents / 10).to_string()));
         // As the original did; one-way writes could not take turns anyway.
-        let is_remote = matches!(cell.series, Series::Remote | Series::RemoteAcknowledged);
-        study::part(&cell.name(), workload, own, &drivers, rounds, asked).with(|request| {
+        let is_remote = matches!(made.series, Series::Remote | Series::RemoteAcknowledged);
+        study::part(&made.name(), workload, own, &drivers, rounds, asked).with(|request| {
             request.interleave = Some(Interleave::Runs);
             request.link = is_remote.then(|| LINK.to_owned());
         })
