@@ -2,7 +2,7 @@
 
 use super::SURE;
 use super::parts::{self, Series, SeriesPart};
-use crate::frame::{CellSelector, Cells, EvidenceRow, Spread, StudyAnswer};
+use crate::frame::{CellSelector, Cells, EvidenceRow, Spread, StudyAnswer, StudyCell};
 use stats::descriptive::Interval;
 use stats::growth::{Law, VALUES_MIN, growth};
 use stats::usl;
@@ -115,7 +115,7 @@ fn push_growth(cells: &mut Cells, [series, operation, arm]: [&str; 3], sizes: &[
 /// Whether a search without an index is proportional: no other law is left, or that one is not.
 pub fn linear_rows(cells: &Cells) -> Vec<EvidenceRow> {
     let of = CellSelector::of([Series::OneWay.name(), SCAN, "", "exponent"]);
-    let row = |cell| {
+    let row = |cell: &StudyCell| {
         let tolerance = cells.median([&cell.part, SCAN, &cell.arm, "tolerance"])?;
         let (low, high) = cell.value?.sure(SURE)?;
         let law = cell.note.as_deref();

@@ -1,7 +1,7 @@
 //! Searches right behind one-way inserts, and the same once the server has worked them off.
 
 use super::{SAME, SURE};
-use crate::frame::{CellSelector, Cells, EvidenceRow, Spread, StudyAnswer};
+use crate::frame::{CellSelector, Cells, EvidenceRow, Spread, StudyAnswer, StudyCell};
 use crate::study::{Made, Outcome};
 use record::records::PhaseRun;
 
@@ -48,7 +48,7 @@ fn means_us(runs: &[&PhaseRun], operation: &str) -> Vec<f64> {
 /// One document that is missed, or searches that take longer.
 pub fn rows(cells: &Cells) -> Vec<EvidenceRow> {
     let of = CellSelector::of([PART, PHASE, "", "wait_times"]);
-    let row = |cell| {
+    let row = |cell: &StudyCell| {
         let count = |metric| cells.median([PART, PHASE, &cell.arm, metric]).unwrap_or(0.0);
         let (missed, searches) = (count("missed"), count("searches"));
         let answer = match cell.value?.sure(SURE) {
