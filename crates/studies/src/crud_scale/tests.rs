@@ -164,7 +164,8 @@ fn as_in_2010(part: SeriesPart, operation: &str) -> f64 {
     known.median([&name, operation, ORIGINAL, "per_s"]).unwrap_or(1_000.0)
 }
 
-/// Contrary to 2010: deletes are fastest, threads scale, searches grow, the link brakes writes and no searches.
+/// Contrary to 2010: deletes are fastest, threads scale, searches grow, the link brakes writes and no
+/// searches.
 fn contrary(cell: SeriesPart, operation: &str) -> f64 {
     let millions = f64::from(cell.millions);
     let link = matches!(cell.series, Series::Remote | Series::RemoteAcknowledged);
@@ -192,7 +193,7 @@ fn the_figures_of_2010_confirm_its_findings() {
     let law = |arm| cell(&table, ["one-way", "scan", arm, "exponent"]).note.as_deref();
     assert_eq!([ARM, ORIGINAL].map(law), [Some("linear"); 2]);
     let tenfold = median(&table, ["one-way", "insert", ORIGINAL, "tenfold_percent"]);
-    assert!((tenfold - 65.1).abs() < 0.1, "{tenfold}");
+    assert!((tenfold - 59.4).abs() < 0.1, "{tenfold}");
 }
 
 #[test]
