@@ -5,7 +5,7 @@ use crate::study_support::study_lab;
 use crate::support::{said, wait_until};
 use nix::sys::signal::Signal;
 use std::fs;
-use studies::driver_upgrade::UpgradeAnalysis;
+use studies::frame::{CellSelector, StudyCell, StudyTable};
 
 const PARTS: [&str; 7] =
     ["versions", "concern", "reverse", "growing", "connections", "wire", "unwaited"];
@@ -54,25 +54,35 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
         assert!(lab.path(&format!("out/{part}/experiment.json")).exists(), "{part}");
     }
     let json = stdout(&lab.run(["report", "out", "--format", "json"]));
-    let analysis: UpgradeAnalysis = serde_json::from_str(&json).expect("an analysis");
-    for part in &analysis.parts {
-        let arms = if part.part == "concern" { CONCERNS } else { 2 };
-        assert_eq!(part.rows.len(), arms, "{part:?}");
-        for row in &part.rows {
+    let table: StudyTable = serde_json::from_str(&json).expect("a table");
+    let of = |names: [&str; 4]| -> Vec<&StudyCell> {
+        let selector = CellSelector::of(names);
+        table.cells.iter().filter(|it| selector.has(it) && !it.original).collect()
+    };
+    let median = |names| of(names).first().and_then(|it| it.value).map(|it| it.median);
+    for part in PARTS {
+        let arms: Vec<&str> = of([part, "both", "", "reads"]).iter().map(|it| &*it.arm).collect();
+        assert_eq!(arms.len(), if part == "concern" { CONCERNS } else { 2 }, "{part}");
+        for arm in arms {
             // A phase of both has one rate, and its reads may miss.
-            let apart = row.create_ms.is_some() && row.reads_missed == 0;
-            assert!(row.failed == 0 && (apart || part.part == "unwaited"), "{row:?}");
-            assert!(row.reads > 0, "{row:?}");
+            let count = |metric| median([part, "both", arm, metric]).expect(metric);
+            let apart = median([part, "create", arm, "planned_ms"]).is_some();
+            assert!(count("failed") == 0.0 && count("reads") > 0.0, "{part}, {arm}");
+            assert!(part == "unwaited" || apart && count("reads_missed") == 0.0, "{part}, {arm}");
         }
     }
-    assert_eq!(analysis.parts.iter().map(|it| it.part.as_str()).collect::<Vec<_>>(), PARTS);
-    let factors = analysis.ratios.iter().filter(|it| it.part == "concern").count();
-    assert_eq!((factors, analysis.ratios.len()), (4, 10), "{:?}", analysis.ratios);
+    let last = ["versions", "reverse", "growing", "connections", "wire"];
+    let ratios = of(["", "both", "", "over_first"]);
+    let of_parts = ratios.iter().filter(|it| last.contains(&&*it.part) && it.value.is_some());
+    assert_eq!(of_parts.count(), last.len(), "{ratios:?}");
+    for factor in ["default_first", "default_last", "driver_unanswered", "driver_answered"] {
+        assert!(median(["concern", "both", "", factor]).is_some(), "{factor}");
+    }
     let page = fs::read_to_string(lab.path("out/report.html")).expect("a page");
     assert!(page.contains("An upgrade of the driver"));
     let text = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
     assert!(text.contains("How much is the default write concern"), "{text}");
-    assert!(text.contains(" of 160 reads missed."), "{text}");
+    assert!(text.contains("; both reads 160."), "{text}");
     // A part that compares is a separate experiment; another goes on with its study alone.
     let output = lab.run(["report", "out/versions"]);
     assert_eq!(code(&output), 0, "{}", said(&output));

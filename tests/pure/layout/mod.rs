@@ -56,7 +56,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "crates/measure/src/setup.rs: runner",
     "crates/measure/src/summary.rs: summarise",
     "crates/studies/src/bulk_load/parts.rs: parts",
-    "crates/studies/src/driver_upgrade/view.rs: times",
     "src/commands/plan_text.rs: text",
     "src/commands/run.rs: make",
 ];

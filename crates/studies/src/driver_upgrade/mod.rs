@@ -1,35 +1,26 @@
 //! One program through a line of versions of a driver.
 
-mod analysis;
-mod answer;
-mod factors;
 #[cfg(test)]
 mod tests;
-mod types;
-mod view;
-
-use std::io::Write;
-
-pub use analysis::analyse;
-pub use types::{PartRows, Ratio, Row, UpgradeAnalysis};
+mod version_cells;
+mod version_rows;
 
 use crate::definition::{Asked, Definition};
-use crate::evidence::Evidence;
+use crate::frame::{Cells, EvidenceRow, driver};
 use crate::study::{self, Flag, Outcome, Study};
 use base::error::{Error, Result};
 use record::request::Request;
 use record::study_folder::StudyPart;
 use report::drawing::Drawing;
 use report::history;
-use report::study::View;
-use schemars::{Schema, schema_for};
-use serde_json::{Value, to_value};
 use stats::order::Order;
 use workload::builtin;
 
 /// Phases.
 const CREATE: &str = "create";
 const READ: &str = "read";
+/// All phases of an experiment together.
+const BOTH: &str = "both";
 /// A phase, and the experiment that it is in alone.
 const UNWAITED: &str = "unwaited";
 /// Experiments.
@@ -119,23 +110,12 @@ impl Study for DriverUpgradeStudy {
         Ok(parts)
     }
 
-    fn schema(&self) -> Option<Schema> {
-        Some(schema_for!(UpgradeAnalysis))
+    fn own_cells(&self, made: &Outcome<'_>, cells: &mut Cells) {
+        version_cells::push(made, cells);
     }
 
-    fn analysis(&self, made: &Outcome<'_>) -> Value {
-        to_value(analyse(made)).expect("analyses serialise")
-    }
-
-    fn view(&self, made: &Outcome<'_>) -> View {
-        let analysis = analyse(made);
-        let view = made.view(self.definition());
-        View {
-            evidence: analysis.evidence.iter().map(Evidence::view).collect(),
-            phases: analysis.parts.iter().map(view::part).collect(),
-            warnings: view.warnings.iter().chain(&analysis.notes).cloned().collect(),
-            ..view
-        }
+    fn own_rows(&self, id: &str, made: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
+        version_rows::of(id, made, cells)
     }
 
     /// The line of each driver with four versions or more.
@@ -144,11 +124,6 @@ impl Study for DriverUpgradeStudy {
             return Ok(Vec::new());
         };
         Ok(history::charts(&judge::analyse(made.folder, made.experiment)?.analysis))
-    }
-
-    /// The original's file `times`: a row a version and experiment.
-    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        view::times(&analyse(made).parts, out)
     }
 }
 
@@ -180,9 +155,8 @@ fn operations(definition: &Definition, asked: &Asked, threads: u64) -> Result<u6
 
 /// The first and the last version of each driver.
 fn ends(arms: &[String]) -> Vec<String> {
-    let name = |arm: &str| arm.split(['@', ':', '/']).next().unwrap_or_default().to_owned();
     let mut ends: Vec<String> = Vec::new();
-    for of_driver in arms.chunk_by(|a, b| name(a) == name(b)) {
+    for of_driver in arms.chunk_by(|a, b| driver(a) == driver(b)) {
         ends.extend(of_driver.first().cloned());
         ends.extend(of_driver.last().filter(|_| of_driver.len() > 1).cloned());
     }

@@ -1,16 +1,14 @@
 //! The study's plan, and its rules on made-up rows.
 
-use super::analysis::{come_and_go_per_s, original_ms};
-use super::answer::{all, first_slow};
-use super::types::{Correlation, Ratio, UpgradeAnalysis};
+use super::version_cells::{come_and_go_per_s, push_correlations, push_together};
+use super::version_rows::first_slow;
 use super::*;
-use crate::evidence::Evidence;
-use crate::evidence::Shown;
+use crate::frame::{self, Question, QuestionSheet, Spread, StudyAnswer};
 use crate::study::words;
+use StudyAnswer::{No, NotShown, Yes};
 use record::records::ClientSample;
 use record::words::Words;
-use serde_json::{from_value, json};
-use stats::descriptive::{Interval, OverRounds};
+use serde_json::{Value, from_value, json};
 use std::collections::BTreeMap;
 
 fn parts(asked: &Asked) -> Vec<StudyPart> {
@@ -98,267 +96,314 @@ fn the_originals_size_makes_a_workload_in_every_part() {
     }
 }
 
-fn over(estimate: f64, low: f64, high: f64) -> OverRounds {
-    OverRounds { rounds: 6, median: Interval { estimate, low, high }, level: 0.97 }
+const FIRST: &str = "a@1";
+const LAST: &str = "a@3";
+
+fn over(median: f64, low: f64, high: f64) -> Spread {
+    Spread { median, low: Some(low), high: Some(high), level: Some(0.97), rounds: 6 }
 }
 
-fn of_two_rounds(of: OverRounds) -> OverRounds {
-    OverRounds { rounds: 2, level: 0.5, ..of }
+fn of_two_rounds(of: Spread) -> Spread {
+    Spread { rounds: 2, level: Some(0.5), ..of }
 }
 
-/// Of the arm `a@1`, with these fields beside.
-fn row(more: Value) -> Row {
-    let mut row = json!({"arm": "a@1", "adapter": "a", "version": "1", "reads": 0,
-        "reads_missed": 0, "failed": 0, "operations": 4_000});
-    if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
-        row.extend(more);
+fn push(cells: &mut Cells, at: [&str; 4], value: Spread) {
+    // The first version is an arm of each part.
+    if cells.at([at[0], at[1], FIRST, at[3]]).is_none() && at[2] != FIRST {
+        cells.push_plain([at[0], at[1], FIRST, at[3]], "times", None);
     }
-    from_value(row).expect("a row")
+    cells.push_spread(at, "times", Some(value));
 }
 
-fn part_rows(part: &str, more: Value) -> PartRows {
-    PartRows { part: part.to_owned(), operations: 4_000, threads: 100, rows: vec![row(more)] }
+/// The last version to the first one in these parts, of all phases.
+fn ratios(parts: &[(&str, Spread)]) -> Cells {
+    let mut cells = Cells::default();
+    for (part, of) in parts {
+        for phase in [BOTH, CREATE, READ] {
+            push(&mut cells, [part, phase, LAST, "over_first"], *of);
+        }
+    }
+    cells
 }
 
-fn ratio(part: &str, of: OverRounds) -> Ratio {
-    Ratio {
-        part: part.to_owned(),
-        factor: String::new(),
-        adapter: "a".to_owned(),
-        first: "a@1".to_owned(),
-        last: "a@3".to_owned(),
-        create: Some(of),
-        read: Some(of),
-        total: Some(of),
-        create_p99: Some(of),
-        read_p99: None,
+/// Counts of the arm `a@1` in one part.
+fn counts(cells: &mut Cells, part: &str, counts: &[(&str, f64)]) {
+    for (metric, count) in counts {
+        cells.push_plain([part, BOTH, FIRST, metric], "count", Some(*count));
     }
 }
 
-fn factor(name: &str, of: OverRounds) -> Ratio {
-    Ratio { factor: name.to_owned(), ..ratio(CONCERN, of) }
-}
-
-fn found(ratios: Vec<Ratio>, rho: Option<Interval>, id: &str) -> Evidence {
-    found_in(Vec::new(), ratios, rho, id)
-}
-
-fn found_in(parts: Vec<PartRows>, ratios: Vec<Ratio>, rho: Option<Interval>, id: &str) -> Evidence {
-    let correlation = Correlation {
-        adapter: "a".to_owned(),
-        of: "traffic".to_owned(),
-        with: "time".to_owned(),
-        versions: 10,
-        rho,
-    };
-    let analysis = UpgradeAnalysis {
-        parts,
-        ratios,
-        correlations: vec![correlation],
-        evidence: Vec::new(),
-        notes: Vec::new(),
-    };
+fn all(cells: &Cells) -> Vec<Question> {
     let none =
         Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
-    all(&none, &analysis, &[]).into_iter().find(|it| it.id == id).expect(id)
+    frame::questions(&DriverUpgradeStudy, &DriverUpgradeStudy.definition(), &none, cells)
+}
+
+fn question(cells: &Cells, id: &str) -> Question {
+    all(cells).into_iter().find(|it| it.id == id).expect(id)
+}
+
+fn answer(cells: &Cells, id: &str) -> StudyAnswer {
+    question(cells, id).answer
+}
+
+#[test]
+fn the_claims_are_the_originals_in_their_order() {
+    let letters: Vec<String> =
+        all(&Cells::default()).into_iter().filter_map(|it| it.claim).collect();
+    assert_eq!(letters, ["a", "b", "b", "c", "d", "d"]);
+    let of = |ratio| answer(&ratios(&[(VERSIONS, ratio)]), "halved");
+    assert_eq!(of(over(2.02, 1.88, 2.63)), Yes);
+    assert_eq!(of(over(1.2, 1.1, 1.3)), No);
+    assert_eq!(of(over(1.5, 1.3, 1.7)), NotShown);
+    assert_eq!(of(of_two_rounds(over(2.0, 1.9, 2.1))), NotShown);
+}
+
+#[test]
+fn response_times_grow_where_one_kind_of_operation_does() {
+    let of = |create, read| {
+        let mut cells = Cells::default();
+        push(&mut cells, [VERSIONS, CREATE, LAST, "over_first_p99"], create);
+        push(&mut cells, [VERSIONS, READ, LAST, "over_first_p99"], read);
+        answer(&cells, "response")
+    };
+    let (slower, same) = (over(1.3, 1.2, 1.4), over(1.0, 0.95, 1.05));
+    assert_eq!([of(slower, same), of(same, same)], [Yes, No]);
+    assert_eq!(of(same, over(1.1, 0.95, 1.2)), NotShown);
+    assert_eq!(answer(&Cells::default(), "response"), NotShown);
 }
 
 #[test]
 fn the_default_and_the_driver_are_told_apart() {
-    let factors = |of: fn(OverRounds) -> OverRounds| {
+    let factors = |of: fn(Spread) -> Spread| {
+        let mut cells = ratios(&[(VERSIONS, of(over(2.27, 2.1, 2.4)))]);
         let names = ["default_first", "default_last", "driver_unanswered", "driver_answered"];
-        let sizes = [1.88, 1.91, 1.24, 1.18];
-        let each = names.into_iter().zip(sizes);
-        let each = each.map(|(name, it)| factor(name, of(over(it, it - 0.05, it + 0.05))));
-        let whole = ratio(VERSIONS, of(over(2.27, 2.1, 2.4)));
-        [vec![whole], each.collect()].concat()
+        for (name, it) in names.into_iter().zip([1.88, 1.91, 1.24, 1.18]) {
+            let at = [CONCERN, BOTH, "a@3/w=1", name];
+            cells.push_spread(at, "times", Some(of(over(it, it - 0.05, it + 0.05))));
+        }
+        for (arm, waits) in [(FIRST, 0.0), (LAST, 1.0)] {
+            cells.push_plain([VERSIONS, BOTH, arm, "acknowledged"], "count", Some(waits));
+        }
+        cells
     };
-    let rows = part_rows(VERSIONS, json!({"acknowledged": false}));
-    let it = found_in(vec![rows], factors(|it| it), None, "concern");
-    assert_eq!(it.shown, Shown::Shown);
-    let said = "The driver is a factor of 1.24 (1.19 to 1.29) with unanswered writes, of 1.18 \
-                (1.13 to 1.23) with answered ones.";
-    assert!(it.sentences[0].ends_with(said), "{it:?}");
-    let said = "To wait for answers (w:1 for w:0) is a factor of 1.88 (1.83 to 1.93) with a@1, of \
-                1.91 (1.86 to 1.96) with a@3.";
-    assert_eq!(it.sentences[1], said);
-    let it = found(factors(of_two_rounds), None, "concern");
-    assert_eq!(it.shown, Shown::NotShown);
-    assert!(it.sentences[0].contains("too few rounds"), "{it:?}");
-    let whole = vec![ratio(VERSIONS, over(2.0, 1.9, 2.1))];
-    assert_eq!(found(whole, None, "concern").shown, Shown::NotShown);
+    let mut cells = factors(|it| it);
+    let it = question(&cells, "concern");
+    assert_eq!(it.answer, Yes);
+    let said = it.view().sentences.join("\n");
+    for said_so in [
+        "versions: 2.27 (2.10 to 2.40); at their defaults.",
+        "1.24 (1.19 to 1.29); the driver, with unanswered writes.",
+        "1.18 (1.13 to 1.23); the driver, with answered writes.",
+        "1.88 (1.83 to 1.93); to wait for answers (w:1 for w:0), the first version.",
+        "1.91 (1.86 to 1.96); to wait for answers (w:1 for w:0), the last version.",
+    ] {
+        assert!(said.contains(said_so), "{said_so}: {said}");
+    }
+    let waits = cells.all.iter_mut().rfind(|it| it.metric == "acknowledged").expect("a cell");
+    waits.value = Some(Spread::plain(0.0));
+    let same = question(&cells, "concern");
+    assert!(same.rows[0].words.ends_with("one: all of it is the driver"), "{same:?}");
+    assert_eq!(answer(&factors(of_two_rounds), "concern"), NotShown);
+    assert_eq!(answer(&ratios(&[(VERSIONS, over(2.0, 1.9, 2.1))]), "concern"), NotShown);
 }
 
 #[test]
 fn an_end_like_that_of_2014_is_no_line_like_it() {
     let line = |here: [f64; 3]| {
-        let row = |(version, (original, here)): (usize, (f64, f64))| {
-            row(json!({"version": version.to_string(), "original_over_first": original,
-                "over_first": over(here, here - 0.02, here + 0.02)}))
-        };
-        let rows = [1.17, 1.43, 2.09].into_iter().zip(here).enumerate().map(row).collect();
-        let part = PartRows { rows, ..part_rows(VERSIONS, json!({})) };
-        found_in(vec![part], Vec::new(), None, "original")
+        let mut cells = Cells::default();
+        let builds = ["1.7.0.4714", "1.8.3.9", "1.9.2.235"];
+        for (build, here) in builds.into_iter().zip(here) {
+            let arm = format!("csharp@{build}/from=folder/runtime=mono");
+            push(
+                &mut cells,
+                [VERSIONS, BOTH, &arm, "over_first"],
+                over(here, here - 0.02, here + 0.02),
+            );
+        }
+        cells.add_originals(&DriverUpgradeStudy.definition().originals);
+        question(&cells, "original")
     };
     let it = line([1.55, 2.25, 2.1]);
-    assert_eq!(it.shown, Shown::Refuted);
-    assert!(it.sentences[0].contains("2 of 3 versions lie elsewhere than in 2014"), "{it:?}");
-    let elsewhere = "0: 1.17 in 2014, 1.55 (1.53 to 1.57) here; 1: 1.43 in 2014, 2.25";
-    assert!(it.sentences[1].contains(elsewhere), "{it:?}");
-    assert_eq!(it.sentences[2], "The last one ends alike: that may be chance.");
-    assert_eq!(line([1.17, 1.43, 2.09]).shown, Shown::Shown);
+    assert_eq!(it.answer, No);
+    assert!(it.sentence.contains("; yes: csharp@1.9.2.235/"), "{it:?}");
+    assert_eq!(it.rows[0].words, "1.17 in 2014, elsewhere");
+    assert_eq!(it.rows[2].words, "2.09 in 2014");
+    assert_eq!(line([1.17, 1.43, 2.09]).answer, Yes);
+    assert!(all(&Cells::default()).iter().all(|it| it.id != "original"));
 }
 
 #[test]
 fn the_order_and_growth_are_asked_of_reads_and_of_both_as_well() {
-    let mut reverse = ratio(REVERSE, over(5.0, 4.5, 5.5));
-    reverse.read = Some(over(1.0, 0.95, 1.05));
-    let it = found(vec![ratio(VERSIONS, over(5.3, 4.4, 5.8)), reverse], None, "order");
-    assert_eq!(it.shown, Shown::Shown, "of the reads");
-    let names: Vec<&str> = it.sentences.iter().map(|it| &it[..it.find(':').unwrap_or(0)]).collect();
-    assert_eq!(names, ["Both", "Creations", "Reads"]);
+    let mut cells = ratios(&[(VERSIONS, over(5.3, 4.4, 5.8)), (REVERSE, over(5.0, 4.5, 5.5))]);
+    let read =
+        |it: &&mut frame::StudyCell| it.part == REVERSE && it.phase == READ && it.arm == LAST;
+    cells.all.iter_mut().find(read).expect("a cell").value = Some(over(1.0, 0.95, 1.05));
+    let it = question(&cells, "order");
+    assert_eq!(it.answer, Yes, "of the reads");
+    let names: Vec<&str> = it.rows.iter().map(|it| it.phase.as_str()).collect();
+    assert_eq!(names, [BOTH, CREATE, READ]);
 }
 
 #[test]
 fn the_order_makes_a_difference_that_the_reverse_order_does_not_have() {
-    let of = |usual, reverse| {
-        found(vec![ratio(VERSIONS, usual), ratio(REVERSE, reverse)], None, "order").shown
-    };
+    let of = |usual, reverse| answer(&ratios(&[(VERSIONS, usual), (REVERSE, reverse)]), "order");
     let slow = || over(5.35, 4.46, 5.81);
-    assert_eq!(of(slow(), over(5.83, 4.51, 8.08)), Shown::Refuted);
-    assert_eq!(of(slow(), over(7.03, 5.82, 7.34)), Shown::Refuted, "slower both ways");
-    assert_eq!(of(slow(), over(1.0, 0.95, 1.05)), Shown::Shown);
-    assert_eq!(of(slow(), over(0.5, 0.4, 0.6)), Shown::Shown);
-    assert_eq!(of(slow(), over(1.3, 0.9, 2.0)), Shown::NotShown);
-    assert_eq!(of(slow(), of_two_rounds(slow())), Shown::NotShown);
-    assert_eq!(of(over(1.0, 0.95, 1.05), over(1.02, 0.97, 1.08)), Shown::Refuted);
+    assert_eq!(of(slow(), over(5.83, 4.51, 8.08)), No);
+    assert_eq!(of(slow(), over(7.03, 5.82, 7.34)), No, "slower both ways");
+    assert_eq!(of(slow(), over(1.0, 0.95, 1.05)), Yes);
+    assert_eq!(of(slow(), over(0.5, 0.4, 0.6)), Yes);
+    assert_eq!(of(slow(), over(1.3, 0.9, 2.0)), NotShown);
+    assert_eq!(of(slow(), of_two_rounds(slow())), NotShown);
+    assert_eq!(of(over(1.0, 0.95, 1.05), over(1.02, 0.97, 1.08)), No);
 }
 
 #[test]
 fn a_difference_of_fresh_collections_does_not_come_from_growth() {
-    let of = |fresh, growing| {
-        found(vec![ratio(VERSIONS, fresh), ratio(GROWING, growing)], None, "growing").shown
-    };
+    let of = |fresh, growing| answer(&ratios(&[(VERSIONS, fresh), (GROWING, growing)]), "growing");
     let none = || over(1.0, 0.95, 1.05);
-    assert_eq!(of(over(5.35, 4.46, 5.81), over(7.03, 5.82, 7.34)), Shown::Refuted);
-    assert_eq!(of(over(0.5, 0.4, 0.6), over(1.3, 0.9, 2.0)), Shown::Refuted);
-    assert_eq!(of(none(), over(2.0, 1.8, 2.2)), Shown::Shown);
-    assert_eq!(of(none(), none()), Shown::Refuted);
-    assert_eq!(of(none(), over(1.3, 0.9, 2.0)), Shown::NotShown);
-    assert_eq!(of(over(1.3, 0.9, 2.0), over(2.0, 1.8, 2.2)), Shown::NotShown);
-    assert_eq!(of(of_two_rounds(none()), over(2.0, 1.8, 2.2)), Shown::NotShown);
+    assert_eq!(of(over(5.35, 4.46, 5.81), over(7.03, 5.82, 7.34)), No);
+    assert_eq!(of(over(0.5, 0.4, 0.6), over(1.3, 0.9, 2.0)), No);
+    assert_eq!(of(none(), over(2.0, 1.8, 2.2)), Yes);
+    assert_eq!(of(none(), none()), No);
+    assert_eq!(of(none(), over(1.3, 0.9, 2.0)), NotShown);
+    assert_eq!(of(over(1.3, 0.9, 2.0), over(2.0, 1.8, 2.2)), NotShown);
+    assert_eq!(of(of_two_rounds(none()), over(2.0, 1.8, 2.2)), NotShown);
 }
 
 #[test]
 fn the_new_api_alone_is_slower_or_it_is_not() {
-    let api = |of| found(vec![factor("api", of)], None, "api").shown;
-    assert_eq!(api(over(1.3, 1.2, 1.4)), Shown::Shown);
-    assert_eq!(api(over(1.0, 0.95, 1.05)), Shown::Refuted);
-    assert_eq!(api(over(1.1, 0.95, 1.2)), Shown::NotShown);
-    assert_eq!(api(of_two_rounds(over(1.3, 1.2, 1.4))), Shown::NotShown);
+    let api = |of| {
+        let mut cells = Cells::default();
+        cells.push_spread([CONCERN, BOTH, LAST, "api"], "times", Some(of));
+        answer(&cells, "api")
+    };
+    assert_eq!(api(over(1.3, 1.2, 1.4)), Yes);
+    assert_eq!(api(over(1.0, 0.95, 1.05)), No);
+    assert_eq!(api(over(1.1, 0.95, 1.2)), NotShown);
+    assert_eq!(api(of_two_rounds(over(1.3, 1.2, 1.4))), NotShown);
 }
 
 #[test]
 fn the_first_slow_version_is_one_that_takes_more_time() {
+    let definition = DriverUpgradeStudy.definition();
+    let sheet = |it: &&QuestionSheet| it.id == "since";
+    let sheet = definition.questions.iter().find(sheet).expect("a question");
     let of = |metric: &str, rounds: u32, changes: Value, noise: Option<f64>| {
         let row = from_value(json!({"adapter": "a", "phase": CREATE, "operation": CREATE,
             "metric": metric, "versions": ["1", "2", "3", "4"], "rounds": rounds,
             "threshold_percent": 2.0, "changes": changes, "sentence": "it"}));
-        first_slow(&[row.expect("a row")], |_| noise).shown
+        let rows = first_slow(&[row.expect("a row")], |_| noise);
+        Question::of(sheet, rows, Vec::new()).expect("a question").answer
     };
     let since = |metric: &str, changes: Value| of(metric, 6, changes, None);
     let change = |percent: f64| {
         json!([{"before": "2", "after": "3", "change_percent": percent, "p_value": 0.001,
             "sentence": "it"}])
     };
-    assert_eq!(of("throughput", 6, change(38.0), Some(71.0)), Shown::NotShown, "A/A is as far");
-    assert_eq!(of("throughput", 1, json!([]), None), Shown::NotShown, "one round");
-    assert_eq!(of("throughput", 4, change(60.0), None), Shown::NotShown, "four rounds");
-    assert_eq!(since("throughput", change(60.0)), Shown::Shown);
-    assert_eq!(since("throughput", change(-60.0)), Shown::Refuted);
-    assert_eq!(since("throughput", json!([])), Shown::Refuted);
-    assert_eq!(since("p99", change(60.0)), Shown::NotShown, "no other figure decides");
-    assert_eq!(found(Vec::new(), None, "since").shown, Shown::NotShown);
+    assert_eq!(of("throughput", 6, change(38.0), Some(71.0)), NotShown, "A/A is as far");
+    assert_eq!(of("throughput", 1, json!([]), None), NotShown, "one round");
+    assert_eq!(of("throughput", 4, change(60.0), None), NotShown, "four rounds");
+    assert_eq!(since("throughput", change(60.0)), Yes);
+    assert_eq!(since("throughput", change(-60.0)), No);
+    assert_eq!(since("throughput", json!([])), No);
+    assert_eq!(since("p99", change(60.0)), NotShown, "no other figure decides");
+    assert_eq!(answer(&Cells::default(), "since"), NotShown);
 }
 
 #[test]
 fn connections_run_out_where_somebody_waits_or_fails() {
-    let found = |limited: Value| {
-        let usual = part_rows(VERSIONS, json!({"connections_peak": 102}));
-        let parts = vec![usual, part_rows(CONNECTIONS, limited)];
-        found_in(parts, Vec::new(), None, "connections")
+    let found = |limited: &[(&str, f64)], p99_us: Option<f64>| {
+        let mut cells = Cells::default();
+        counts(&mut cells, VERSIONS, &[("connections_peak", 102.0)]);
+        counts(&mut cells, CONNECTIONS, &[("operations", 4_000.0)]);
+        counts(&mut cells, CONNECTIONS, limited);
+        cells.push_plain([CONNECTIONS, CREATE, FIRST, "p99_us"], "us", p99_us);
+        question(&cells, "connections")
     };
-    assert_eq!(found(json!({"connections_peak": 101})).shown, Shown::NotShown);
-    assert_eq!(found(json!({"connections_peak": 101, "failed": 1})).shown, Shown::Shown);
-    let waits = found(json!({"connections_peak": 53}));
-    assert_eq!(waits.shown, Shown::Shown);
-    let said = "a@1: at most 53 connections in place of 102, no operation failed.";
-    assert_eq!(waits.sentences, [said]);
-    let fails = found(json!({"connections_peak": 53, "failed": 1_200, "create_p99_us": 7e3}));
-    let said = "a@1: at most 53 connections in place of 102, 1,200 of 4,000 operations failed, p99 \
-                7.00 ms.";
-    assert_eq!(fails.sentences, [said]);
+    assert_eq!(found(&[("connections_peak", 101.0)], None).answer, NotShown);
+    let fails = [("connections_peak", 101.0), ("failed", 1.0)];
+    assert_eq!(found(&fails, None).answer, Yes);
+    let waits = found(&[("connections_peak", 53.0)], None);
+    assert_eq!(waits.answer, Yes);
+    let said = "at most 53 connections in place of 102, no operation failed";
+    assert_eq!(waits.rows[0].words, said);
+    let fails = found(&[("connections_peak", 53.0), ("failed", 1_200.0)], Some(7e3));
+    let said = "at most 53 connections in place of 102, 1,200 of 4,000 operations failed, p99 \
+                7.00 ms";
+    assert_eq!(fails.rows[0].words, said);
 }
 
 #[test]
 fn reads_miss_only_where_some_did() {
-    let found = |row: Value| found_in(vec![part_rows(UNWAITED, row)], Vec::new(), None, "missed");
-    assert_eq!(found(json!({})).sentences, ["No driver here writes without an answer."]);
-    assert_eq!(found(json!({"reads": 30_000})).shown, Shown::NotShown);
-    let some = found(json!({"reads": 30_000, "reads_missed": 12}));
-    assert_eq!(
-        (some.shown, &*some.sentences[0]),
-        (Shown::Shown, "a@1: 12 of 30,000 reads missed.")
-    );
+    let found = |of: &[(&str, f64)]| {
+        let mut cells = Cells::default();
+        counts(&mut cells, UNWAITED, of);
+        question(&cells, "missed")
+    };
+    let none = found(&[("reads", 0.0), ("reads_missed", 0.0)]);
+    assert_eq!(none.answer, NotShown);
+    assert!(none.remarks[0].contains("does not write without an answer"), "{none:?}");
+    assert_eq!(found(&[("reads", 30_000.0), ("reads_missed", 0.0)]).answer, NotShown);
+    let some = found(&[("reads", 30_000.0), ("reads_missed", 12.0)]);
+    assert_eq!(some.answer, Yes);
+    assert_eq!(some.view().sentences[1], "a@1: 12; both reads 30,000.");
 }
 
 #[test]
 fn totals_of_2014_stand_beside_the_same_builds_on_mono() {
-    let arm = |id: &str, version: &str| {
-        let arm = json!({"id": id, "adapter": "csharp", "is_aa": false, "driver": "it",
-            "version": version, "native": null, "runtime": "it", "concurrency": "threads",
-            "resolved": {}, "lock_sha256": null});
-        from_value(arm).expect("an arm")
+    let mut cells = Cells::default();
+    let mono = "csharp@1.9.2.235/from=folder/runtime=mono";
+    let arms =
+        [mono, "csharp@1.9.1.221", "csharp@1.9.20/runtime=mono", "csharp@1.8.3/runtime=mono"];
+    for arm in arms {
+        for (phase, ms) in [(CREATE, 1_000.0), (READ, 500.0)] {
+            cells.push([VERSIONS, phase, arm, "arrived_ms"], "ms", vec![Some(ms); 6]);
+        }
+        push_together(VERSIONS, arm, &mut cells);
+    }
+    assert_eq!(cells.median([VERSIONS, BOTH, mono, "arrived_ms"]), Some(1_500.0));
+    cells.add_originals(&DriverUpgradeStudy.definition().originals);
+    let of_2014 = |arm: &str| {
+        let of = |it: &&frame::StudyCell| it.original && it.arm == arm && it.metric == "arrived_ms";
+        cells.all.iter().find(of).and_then(|it| it.value).map(|it| it.median)
     };
-    let mono = arm("csharp@1.9.2.235/runtime=mono", "1.9.2.235");
-    assert_eq!(original_ms(VERSIONS, &mono), Some(59_171.0));
-    assert_eq!(original_ms(REVERSE, &mono), None);
-    assert_eq!(original_ms(VERSIONS, &arm("csharp@1.9.2.235", "1.9.2.235")), None);
-    let other = arm("csharp@1.9.20/runtime=mono", "1.9.20");
-    assert_eq!(original_ms(VERSIONS, &other), None);
-    let eighth = arm("csharp@1.8.3.9/runtime=mono", "1.8.3.9");
-    assert_eq!(original_ms(VERSIONS, &eighth), Some(40_477.0), "all ten of them");
-    let part = part_rows(VERSIONS, json!({"original_ms": 59_171.0, "failed": 3}));
-    let shown = view::part(&part);
-    let at = shown.table.columns.iter().position(|it| it.name == "2014").expect("a column");
-    assert_eq!(shown.table.rows[0].cells[at], "59,171");
-    let size = "4,000 creations and 4,000 reads by 100 threads together.";
-    assert!(shown.about.ends_with(size), "{}", shown.about);
+    let each = arms.map(of_2014);
+    assert_eq!(each, [Some(59_171.0), None, None, Some(40_477.0)], "a shorter name is as good");
+    assert_eq!(of_2014("csharp@1.9.1.221/runtime=mono"), None);
+    let all = cells.all.iter().filter(|it| it.original && it.metric == "arrived_ms");
+    assert_eq!(all.count(), 10, "all ten of them");
     let mut csv = Vec::new();
-    view::times(&[part], &mut csv).expect("a table");
+    frame::cells_csv(&cells.all, &mut csv).expect("a table");
     let csv = String::from_utf8(csv).expect("text");
-    let row: BTreeMap<&str, &str> = {
-        let mut lines = csv.lines().map(|line| line.split(','));
-        let (head, row) = (lines.next().expect("a head"), lines.next().expect("a row"));
-        head.zip(row).collect()
-    };
-    assert_eq!((row["driver"], row["failed"], row["original_ms"]), ("a@1", "3", "59171"), "{csv}");
+    assert!(csv.contains(&format!("versions,both,{mono},arrived_ms,ms,59171,,,,0,true")), "{csv}");
 }
 
 #[test]
 fn traffic_is_said_to_fall_only_where_the_interval_says_so() {
     let rho = |low, high| {
-        found(
-            Vec::new(),
-            Some(Interval { estimate: f64::midpoint(low, high), low, high }),
-            "traffic",
-        )
-        .shown
+        let mut cells = Cells::default();
+        let at = [VERSIONS, BOTH, "a", "traffic_with_time_rho"];
+        cells.push_spread(at, "rho", Some(over(f64::midpoint(low, high), low, high)));
+        answer(&cells, "traffic")
     };
-    assert_eq!(rho(-0.99, -0.6), Shown::Shown);
-    assert_eq!(rho(-0.9, 0.2), Shown::NotShown);
-    assert_eq!(rho(0.3, 0.9), Shown::Refuted);
-    assert_eq!(found(Vec::new(), None, "traffic").shown, Shown::NotShown);
+    assert_eq!(rho(-0.99, -0.6), Yes);
+    assert_eq!(rho(-0.9, 0.2), NotShown);
+    assert_eq!(rho(0.3, 0.9), No);
+    assert_eq!(answer(&Cells::default(), "traffic"), NotShown);
+    let mut cells = Cells::default();
+    let arms = ["a@1", "a@2", "a@3", "a@4", "a@5", "a@6"];
+    for (at, arm) in arms.iter().enumerate() {
+        let time = 1.0 + at as f64;
+        for (metric, value) in
+            [("arrived_ms", time), ("in_bytes_per_s", 1.0 / time), ("out_bytes_per_s", 1.0 / time)]
+        {
+            cells.push_plain([VERSIONS, BOTH, arm, metric], "", Some(value));
+        }
+    }
+    push_correlations("a", &arms, &mut cells);
+    assert_eq!(answer(&cells, "traffic"), Yes);
+    assert_eq!(cells.median([VERSIONS, BOTH, "a", "bytes_per_op_with_time_rho"]), None);
 }
 
 #[test]

@@ -188,7 +188,9 @@ impl Cells {
     ) {
         let plan = &made.experiment.plan;
         let read = |run: &PhaseRun| (metric.read)(&PhaseReading { plan, phase, run });
-        for arm in &made.experiment.arms {
+        // A second copy of a version is no arm.
+        let arms = made.experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
+        for arm in arms {
             let runs = rounds.of(&arm.id, &phase.name).into_iter();
             // Runs that came to their end without an error.
             let whole = |run: &&PhaseRun| run.errors.is_empty() && run.operations > 0;
@@ -224,7 +226,9 @@ impl Cells {
             let mut at = [&sheet.part, &sheet.phase, &sheet.arm, &sheet.metric].map(String::as_str);
             let arms = self.all.iter().map(|cell| cell.arm.as_str());
             let arm = arms.filter(|_| sheet.by == Coordinate::Arm);
-            let arm = arm.into_iter().find(|arm| starts(arm, name)).map(str::to_owned);
+            let option = |arm: &&str| sheet.option.as_ref().is_none_or(|it| arm.contains(it));
+            let arm = arm.into_iter().filter(option).find(|arm| starts(arm, name));
+            let arm = arm.map(str::to_owned);
             at[sheet.by as usize] = arm.as_deref().unwrap_or(name);
             self.push_plain(at, &unit, Some(value * sheet.times)).original = true;
         }
@@ -269,10 +273,15 @@ impl Cells {
             Names::One(name) if name == "first" || name == "last" => Some(name == "first"),
             _ => None,
         };
-        if let Some(first) = wanted {
-            selector.arm = Names::Several(self.ends(first));
+        if wanted.is_some() {
+            selector.arm = Names::Any;
         }
-        self.all.iter().filter(|cell| selector.has(cell)).collect()
+        let mut cells: Vec<&StudyCell> = self.all.iter().filter(|it| selector.has(it)).collect();
+        if let Some(first) = wanted {
+            let all = cells.clone();
+            cells.retain(|cell| is_end(cell, &all, first));
+        }
+        cells
     }
 
     /// The one cell beside another: of its own driver where `first` or `last` is asked for.
@@ -304,14 +313,16 @@ impl Cells {
         }
         arms
     }
+}
 
-    /// The first or the last arm of each driver that has several.
-    fn ends(&self, first: bool) -> Vec<String> {
-        let arms = self.arms();
-        let groups = arms.chunk_by(|a, b| driver(a) == driver(b)).filter(|it| it.len() > 1);
-        let end = |it: &[&str]| if first { it[0] } else { it[it.len() - 1] }.to_owned();
-        groups.map(end).collect()
-    }
+/// Whether a cell is of the first or the last arm that its driver has in the same part, of several.
+fn is_end(cell: &StudyCell, among: &[&StudyCell], first: bool) -> bool {
+    let same = |it: &&&StudyCell| {
+        !it.original && it.part == cell.part && driver(&it.arm) == driver(&cell.arm)
+    };
+    let mut arms = among.iter().filter(same).map(|it| &it.arm);
+    let (start, end) = (arms.next(), arms.next_back());
+    end.is_some() && start != end && Some(&cell.arm) == if first { start } else { end }
 }
 
 /// `go` of `go@2.9.3/w=1`.
@@ -319,7 +330,11 @@ pub fn driver(arm: &str) -> &str {
     arm.split(['@', ':', '/']).next().unwrap_or_default()
 }
 
-/// Whether an arm's name begins with another, up to an option or the end.
+/// Whether an arm's name begins with another, up to an option or the end; or is, without its
+/// options, the other one's in fewer numbers.
 fn starts(arm: &str, name: &str) -> bool {
-    arm.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+    let begins = |of: &str, with: &str| {
+        of.strip_prefix(with).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+    };
+    begins(arm, name) || begins(name, arm.split('/').next().unwrap_or_default())
 }

@@ -31,10 +31,11 @@
 //! 7. `yes` and `no` are bands (`above`, `below`) that hold a whole interval, `no` all beyond `yes`
 //!    where left out; `level` is the least of an interval that decides, and `settle` is `agree`,
 //!    `any` (one yes is enough) or `every` (one no is enough) for several cells of one arm; arms
-//!    always have to agree.
+//!    have to agree, but where `together = true` settles the cells of all arms so.
 //! 8. `needs` are conditions on a cell beside the judged one, `evidence` names cells that are said
-//!    beside it, `basis` the parts whose doubts are its own (else all), and `optional` leaves a
-//!    question out that was not measured.
+//!    beside it, `basis` the parts whose doubts are its own (else all), `weighs` the runs of those
+//!    that take it back where they are void, and `optional` leaves a question out that was not
+//!    measured.
 //! 9. `[[charts]]` draws a line an arm beside a `table`: cells `of`, `against` a metric, `each` as
 //!    in tables; a special picture is still [`Study::drawings`](crate::Study::drawings).
 //! 10. Then `schema`, `analysis`, `view`, `drawings` and `csv` of the study go away with its types,
@@ -53,7 +54,7 @@ pub use cells::{Cells, SERVER, Spread, StudyCell, driver, words_text};
 pub use question::{EvidenceRow, Question, StudyAnswer};
 pub use sheet::{
     Band, CellSelector, CellSheet, ChartSheet, Coordinate, Names, OriginalSheet, QuestionRule,
-    QuestionSheet, TableSheet,
+    QuestionSheet, TableSheet, Weighs,
 };
 pub use views::cells_csv;
 
@@ -134,9 +135,13 @@ pub fn questions<S: Study + ?Sized>(
 
 /// Takes an answer back that is made of void parts, and says what is in doubt of another.
 fn doubt(doubts: &[Doubts], sheet: &QuestionSheet, question: &mut Question) {
-    let arms: Vec<&str> = question.rows.iter().map(|row| row.arm.as_str()).collect();
+    let arms = match sheet.weighs {
+        Weighs::Rows => Some(question.rows.iter().map(|row| row.arm.as_str()).collect()),
+        Weighs::Part => Some(Vec::new()),
+        Weighs::Nothing => None,
+    };
     let basis = sheet.basis.iter();
-    let basis = basis.map(|part| Basis { part, arms: Some(arms.clone()) }).collect();
+    let basis = basis.map(|part| Basis { part, arms: arms.clone() }).collect();
     let claims = question.answer != StudyAnswer::NotShown;
     let (is_void, said) = doubts::said(doubts, basis, claims);
     if is_void {

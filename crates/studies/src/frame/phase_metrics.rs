@@ -45,6 +45,13 @@ static PHASE_METRICS: &[PhaseMetric] = &[
         (things > 0).then(|| it.calls_us() / things as f64)
     }),
     metric("total_ms", "ms", |it| Some(it.calls_us() / 1e3)),
+    metric("planned_ms", "ms", |it| it.planned_ms()),
+    metric("arriving_ms", "ms", |it| Some(it.run.arriving_s? * 1e3)),
+    metric("arrived_ms", "ms", |it| {
+        Some(it.planned_ms()? + it.run.arriving_s.unwrap_or(0.0) * 1e3)
+    }),
+    metric("p50_us", "us", |it| it.run.by_operation.first()?.service.p50_us),
+    metric("p99_us", "us", |it| it.run.by_operation.first()?.service.p99_us),
     metric("measured_ms", "ms", |it| Some(it.run.measured_s * 1e3)),
     metric("per_s", "per_s", |it| Some(it.run.throughput)),
     metric("per_thread_per_s", "per_s", |it| {
@@ -115,6 +122,12 @@ pub fn of_server(name: &str) -> Option<&'static ServerMetric> {
 impl PhaseReading<'_> {
     fn calls_us(&self) -> f64 {
         self.run.by_operation.iter().map(|it| it.service.mean_us * it.count as f64).sum()
+    }
+
+    /// Time that all operations of its plan take at the rate of the run.
+    fn planned_ms(&self) -> Option<f64> {
+        let Limit::Operations { count, .. } = self.phase.limit else { return None };
+        (self.run.throughput > 0.0).then(|| 1e3 * count as f64 / self.run.throughput)
     }
 
     /// Documents that the operations of the run write, the last batch as short as need be; None of

@@ -211,7 +211,11 @@ impl Question {
         arms.dedup();
         let of_arm =
             |arm: &&str| settled(sheet.settle, own.iter().copied().filter(|row| row.arm == *arm));
-        let answer = StudyAnswer::agreed(arms.iter().map(of_arm));
+        let answer = if sheet.together {
+            settled(sheet.settle, own.iter().copied())
+        } else {
+            StudyAnswer::agreed(arms.iter().map(of_arm))
+        };
         let nearest = nearest(sheet, &own);
         let sentence = sentence(sheet, &own, nearest);
         Some(Self {
@@ -300,7 +304,9 @@ fn sentence(sheet: &QuestionSheet, rows: &[&EvidenceRow], nearest: Option<&Evide
     }
     let names = |answer| {
         let those = rows.iter().filter(|row| row.answer == answer);
-        those.map(|row| row.name(rows)).collect::<Vec<_>>().join(", ")
+        let mut names: Vec<String> = those.map(|row| row.name(rows)).collect();
+        names.dedup();
+        names.join(", ")
     };
     let kinds =
         [(StudyAnswer::Yes, "yes"), (StudyAnswer::No, "no"), (StudyAnswer::NotShown, "open")];

@@ -147,6 +147,9 @@ pub struct OriginalSheet {
     /// The coordinate whose names `values` has. Arms are those whose names begin so.
     pub by: Coordinate,
     pub values: BTreeMap<String, f64>,
+    /// By arm: an option that the arms have to have.
+    #[serde(default)]
+    pub option: Option<String>,
     /// From the unit of the values to that of the metric.
     #[serde(default = "one")]
     pub times: f64,
@@ -256,6 +259,9 @@ pub struct QuestionSheet {
     /// The outcome of several cells of one arm.
     #[serde(default)]
     pub settle: Settle,
+    /// Whether that is the outcome of the cells of all arms, which need not agree.
+    #[serde(default)]
+    pub together: bool,
     /// Level of an interval that decides; 0: figures without an interval do as well.
     #[serde(default = "sure")]
     pub level: f64,
@@ -270,6 +276,9 @@ pub struct QuestionSheet {
     /// Parts whose doubts are its own; none: all, of which one that is void leaves the others.
     #[serde(default)]
     pub basis: Vec<String>,
+    /// Runs of these parts without which there is no answer.
+    #[serde(default)]
+    pub weighs: Weighs,
     /// Whether it is left out where none of its cells was measured.
     #[serde(default)]
     pub optional: bool,
@@ -301,6 +310,19 @@ pub enum Settle {
     Any,
     /// One no is enough.
     Every,
+}
+
+/// Runs of a part whose void comparisons take an answer back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighs {
+    /// Those of the arms of its rows.
+    #[default]
+    Rows,
+    /// Of all arms: one that is void leaves the others.
+    Part,
+    /// None: each arm has an answer of its own, and its failures are one.
+    Nothing,
 }
 
 /// From `above` to below `below`.
