@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::fake_support::{code, flat, stderr, stdout};
 use crate::study_support::study_lab;
 use crate::support::{said, skip};
-use studies::bulk_load::{BulkLoadAnalysis, Load};
+use studies::frame::{CellSelector, StudyCell, StudyTable};
 
 #[test]
 fn loads_are_measured_on_one_server_and_on_several() {
@@ -16,9 +16,19 @@ fn loads_are_measured_on_one_server_and_on_several() {
     let output = lab.run([&words[..], &more].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let output = lab.run(["report", "out", "--format", "json"]);
-    let analysis: BulkLoadAnalysis = serde_json::from_str(&stdout(&output)).expect("an analysis");
-    let (through, loads): (Vec<Load>, Vec<Load>) =
-        analysis.loads.into_iter().partition(|it| it.part == "shards");
+    let table: StudyTable = serde_json::from_str(&stdout(&output)).expect("a table");
+    assert_eq!((table.study.as_str(), table.scale), ("bulk-load", Some(0.0008)));
+    let of = |names: [&str; 4]| -> Vec<&StudyCell> {
+        let selector = CellSelector::of(names);
+        table.cells.iter().filter(|it| selector.has(it) && !it.original).collect()
+    };
+    let median = |names: [&str; 4]| {
+        let cells = of(names);
+        let value = cells.first().and_then(|it| it.value);
+        value.unwrap_or_else(|| panic!("{names:?}: {cells:?}")).median
+    };
+    let (through, loads): (Vec<&StudyCell>, Vec<&StudyCell>) =
+        of(["", "", "", "documents_per_s"]).into_iter().partition(|it| it.part == "shards");
     // Six on a machine that has a mongos, which no test asks for.
     let page = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
     let picture = stdout(&lab.run(["report", "out", "--format", "svg"]));
@@ -28,26 +38,31 @@ fn loads_are_measured_on_one_server_and_on_several() {
     assert_eq!(loads.len(), 8, "{loads:?}");
     let of_others =
         |it: &str| it.contains("the machine was busy") || it.contains("other processes");
-    assert_eq!(analysis.notes.iter().find(|it| !of_others(it)), None, "of other tests it may be");
+    assert_eq!(table.notes.iter().find(|it| !of_others(it)), None, "of other tests it may be");
     for load in &loads {
-        let rates: Vec<f64> = load.rates.iter().copied().flatten().collect();
+        let rates: Vec<f64> = load.by_round.iter().copied().flatten().collect();
         assert!(rates.len() == 2 && rates.iter().all(|it| *it > 0.0), "{load:?}");
-        assert!(load.documents > 0 && load.document_bytes > 0.0, "{load:?}");
+        let positive = |metric| median([&load.part, &load.phase, "", metric]) > 0.0;
+        assert!(["documents", "document_bytes", "measured_ms"].into_iter().all(positive));
     }
-    let of = |phase: &str| -> &Load {
-        loads.iter().find(|it| it.phase == phase).unwrap_or_else(|| panic!("{phase}"))
-    };
     // Five batches for four hosts, the last one short.
-    assert_eq!(of("threads_1").by_host, [1_160, 1_000, 1_000, 1_000]);
-    let (at_once, tenths) = (of("threads_1").hosts_at_once, &of("threads_1").hosts_over_time);
-    let at_once = at_once.expect("the calls are those that the hosts counted").median.estimate;
+    let each = of(["hosts", "threads_1, *", "", "host_documents"]);
+    let each: Vec<f64> = each.iter().filter_map(|it| Some(it.value?.median)).collect();
+    assert_eq!(each, [1_160.0, 1_000.0, 1_000.0, 1_000.0]);
+    let at_once = median(["hosts", "threads_1", "", "hosts_at_once"]);
     assert!((at_once - 1.0).abs() < 1e-9, "one thread waits for each batch: {at_once}");
-    assert!(tenths.len() == 10 && tenths.iter().all(|it| it.len() == 4), "{tenths:?}");
+    let tenths = of(["hosts", "threads_1, *", "", "tenth_*"]);
+    assert!(tenths.len() == 40 && tenths.iter().all(|it| it.value.is_some()), "{tenths:?}");
     assert!(page.contains("hosts over time"), "{page}");
-    let received = |phase: &str| of(phase).wire_bytes.expect("counters").median.estimate;
+    let received = |phase: &str| median(["names", phase, "", "wire_bytes"]);
     let longer = received("names_32") - received("names_1");
     assert!((longer - 19.0 * 31.0).abs() < 1.0, "each name is sent with each document: {longer}");
-    assert!(!left_out || page.contains("No load went through a mongos with shards."), "{page}");
+    assert!(page.contains("the original, Java, 4 hosts, 5,200,000 documents"), "{page}");
+    let csv = stdout(&lab.run(["report", "out", "--format", "csv"]));
+    let original = "\"the original, Java, 4 hosts, 5,200,000 documents\",measured_ms,ms,70427,";
+    assert!(csv.contains(original), "{csv}");
+    let mongos = table.questions.iter().find(|it| it.id == "mongos").expect("the claim (e)");
+    assert!(!left_out || mongos.sentence == "Nothing was measured.", "{mongos:?}");
     assert!(page.contains("Do the hosts end with equal shares?"), "{page}");
     lab.assert_nothing_runs();
 }

@@ -20,9 +20,9 @@ pub const DEALT: [&str; 3] = ["hashed", "split", "ranged"];
 pub const SHARD_THREADS: [u32; 2] = [1, 4];
 /// Batches of a fixed size, by the phases of the workload.
 const BATCHES: [u64; 4] = [1_000, 10_000, 50_000, 100_000];
-pub const THREADS: [u32; 4] = [1, 3, 4, 15];
-pub const CONCERNS: [&str; 4] = ["w0", "w1", "majority", "journaled"];
-pub const NAME_LENGTHS: [u32; 4] = [1, 8, 16, 32];
+const THREADS: [u32; 4] = [1, 3, 4, 15];
+const CONCERNS: [&str; 4] = ["w0", "w1", "majority", "journaled"];
+const NAME_LENGTHS: [u32; 4] = [1, 8, 16, 32];
 const SIZES: [u32; 3] = [320, 643, 665];
 /// Smaller loads of the part `counts`, by the parameters of the workload.
 const COUNTS: [(&str, u64); 4] =
@@ -32,15 +32,15 @@ const COUNTED_BATCH: u64 = 100;
 /// A smaller load has too few batches.
 const COUNTED_MIN: u64 = 500;
 
-pub const FORMS: &str = "forms";
-pub const BY_THREADS: &str = "threads";
-pub const BY_CONCERN: &str = "concerns";
+const FORMS: &str = "forms";
+const BY_THREADS: &str = "threads";
+const BY_CONCERN: &str = "concerns";
 pub const BY_NAMES: &str = "names";
 const BY_SIZE: &str = "sizes";
 pub const BY_COUNT: &str = "counts";
 pub const BY_HOSTS: &str = "hosts";
 pub const BY_SHARDS: &str = "shards";
-pub const BY_MEMBERS: &str = "replset";
+const BY_MEMBERS: &str = "replset";
 pub const OVER_CACHE: &str = "cache";
 pub const OVER_MEMORY: &str = "memory";
 /// The smallest cache that mongod has.
@@ -52,26 +52,6 @@ const OUTGROWN: u64 = 500_000;
 /// Servers of our own, where none are named; as many shards stand behind a mongos.
 const SERVERS: u32 = 4;
 const MEMBERS: u32 = 3;
-
-/// What a part is, for its table.
-pub fn about(part: &str) -> &'static str {
-    match part {
-        FORMS => "One thread: one by one, all at once, in batches. The last batch may be short.",
-        BY_THREADS => "Each thread loads its own contiguous share, in batches of 1,000.",
-        BY_CONCERN => "Batches of 1,000, and documents one by one, by write concern.",
-        BY_NAMES => "One document whose field names have 1, 8, 16 and 32 characters.",
-        BY_SIZE => "Documents of 25 fields, 10 fields and 30 fields, in batches of 1,000.",
-        BY_COUNT => "One thread in batches of 100: loads that grow to ten times the documents.",
-        BY_HOSTS => "Several servers that know nothing of each other take the batches in turn.",
-        BY_SHARDS => {
-            "A mongos deals the batches: by a hash, by placed ranges, by ranges left alone."
-        }
-        BY_MEMBERS => "A replica set of three on this machine, by write concern.",
-        OVER_CACHE => "The data outgrows the server's cache of 256 MiB, and then an index does.",
-        OVER_MEMORY => "The same where the server has 512 MiB of memory, its file cache included.",
-        _ => "",
-    }
-}
 
 /// The parts of a study that was asked for.
 ///
@@ -182,5 +162,112 @@ impl Star<'_> {
             // A load does not pause: its tenths are told apart by the clock.
             request.interleave = Some(Interleave::Runs);
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bulk_load::BulkLoadStudy;
+    use crate::study::{Study as _, planned, words};
+    use std::collections::BTreeMap;
+    use workload::plan::Plan as WorkloadPlan;
+
+    fn plan(name: &str) -> WorkloadPlan {
+        builtin::open(name, &BTreeMap::new(), 1).expect(name).plan
+    }
+
+    #[test]
+    fn counts_grow_tenfold_to_those_of_the_scale() {
+        let counts = |scale: f64| {
+            let asked = Asked { scale: Some(scale), ..Asked::default() };
+            let parts = BulkLoadStudy.plan(&asked).expect("a plan");
+            parts.into_iter().find(|it| it.name == BY_COUNT).map(|it| words(&it))
+        };
+        assert_eq!(counts(0.0005), None, "a small load has no smaller one");
+        let usual = counts(0.01).expect("a part");
+        let phases = "--phase count_hundredth --phase count_tenth --phase count_whole ";
+        assert!(usual.contains(phases) && !usual.contains("count_thousandth"), "{usual}");
+        assert!(usual.contains(" hundredth=500 ") && usual.contains(" tenth=5200 "), "{usual}");
+        let whole = counts(1.0).expect("a part");
+        assert!(
+            whole.contains("--phase count_ten_thousandth --phase count_thousandth "),
+            "{whole}"
+        );
+        let plan = plan("bulk-load");
+        let phases = plan.phases.iter().filter(|it| it.name.starts_with("count_"));
+        let named = phases.filter(|it| whole.contains(&format!("--phase {} ", it.name)));
+        assert_eq!(named.count(), 5);
+    }
+
+    #[test]
+    fn documents_are_of_the_originals_sizes() {
+        let plan = plan("bulk-load");
+        for (name, bytes) in [("fields_25", 320.0), ("fields_10", 643.0), ("fields_30", 665.0)] {
+            let pool = plan.collections.iter().find(|it| it.name == name).expect(name);
+            assert!((pool.document_bytes_mean - bytes).abs() < 1e-9, "{name}: {pool:?}");
+        }
+    }
+
+    #[test]
+    fn a_batch_larger_than_the_load_is_left_out() {
+        let parts = |scale: f64| {
+            let asked = Asked { scale: Some(scale), ..Asked::default() };
+            let parts = BulkLoadStudy.plan(&asked).expect("a plan");
+            words(&parts[0])
+        };
+        assert!(!parts(0.001).contains("--phase batch_10000 "));
+        assert!(parts(0.1).contains("--phase batch_100000 "));
+        // Five full batches of the threshold, and a short one.
+        let small = parts(0.01);
+        assert!(
+            small.contains("documents=52000 ") && small.contains("threshold=10000 "),
+            "{small}"
+        );
+    }
+
+    #[test]
+    fn a_set_reaches_every_part_whose_workload_has_it() {
+        let plan = |sets: &[(&str, &str)]| {
+            let sets = sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let request = Request { parameters: sets.collect(), ..Request::default() };
+            planned(&BulkLoadStudy, &Asked { request, ..Asked::default() })
+        };
+        for part in plan(&[("documents", "77"), ("few", "5")]).expect("a plan") {
+            let said = words(&part);
+            assert!(said.contains(" documents=77 ") && !said.contains("ments=52000"), "{said}");
+            assert_eq!(
+                said.contains(" few=5 "),
+                part.request.workload.given() == Some("bulk-load"),
+                "{said}"
+            );
+        }
+        assert!(plan(&[("fewer", "5")]).is_err(), "no part has it");
+    }
+
+    #[test]
+    fn a_mongos_is_our_own_or_the_one_that_is_named() {
+        let shards = |server: Option<&str>, by_uri: bool| {
+            let uri = by_uri.then(|| Words::new("mongodb://h"));
+            let request = Request { server: server.map(Words::new), uri, ..Request::default() };
+            let asked = Asked { request, ..Asked::default() };
+            let parts = BulkLoadStudy.plan(&asked).expect("a plan");
+            let part = parts.into_iter().find(|it| it.name == BY_SHARDS)?;
+            assert!(part.needs.is_some(), "a machine may have no mongos");
+            Some(words(&part))
+        };
+        let ends = |words: Option<String>, end: &str| words.expect("a part").ends_with(end);
+        assert!(ends(shards(None, false), "--server mongod:shards=4"));
+        assert!(ends(shards(Some("/opt/m/mongod"), false), "--server /opt/m/mongod:shards=4"));
+        assert!(!shards(None, true).expect("a part").contains("--server"));
+        assert_eq!(shards(Some("absorber"), false), None);
+        let plan = plan("bulk-shards");
+        let phases: Vec<String> = plan.phases.iter().map(|it| it.name.clone()).collect();
+        let named = DEALT.iter().flat_map(|it| SHARD_THREADS.map(|count| format!("{it}_{count}")));
+        assert_eq!(phases, named.collect::<Vec<_>>());
+        let split = plan.collections.iter().find(|it| it.name == "split").expect("a collection");
+        let ranges = workload::shard::ranges(split.shard.as_ref().expect("sharded"), &split.stamps);
+        let ranges = ranges.expect("they are by the key");
+        assert_eq!(ranges.len(), 8);
     }
 }

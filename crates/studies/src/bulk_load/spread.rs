@@ -7,6 +7,8 @@ use record::records::{PhaseRun, ServerSample};
 
 /// Parts of a load's time.
 pub const TENTHS: usize = 10;
+/// Documents of one call to a host.
+const BATCH: u64 = 1_000;
 
 /// Documents that each has got, in the order of their numbers or names; empty of one server.
 pub fn by_host(run: &PhaseRun) -> Vec<u64> {
@@ -18,6 +20,12 @@ pub fn by_host(run: &PhaseRun) -> Vec<u64> {
     });
     let each: BTreeMap<_, i64> = after.collect();
     each.into_values().map(|it| it.max(0).cast_unsigned()).collect()
+}
+
+/// Documents between the most and the least that one of them has, beyond a batch for each thread.
+pub fn uneven_documents(by_host: &[u64], threads: u32) -> Option<u64> {
+    let (most, least) = by_host.iter().max().zip(by_host.iter().min())?;
+    Some((most - least).saturating_sub(BATCH * u64::from(threads)))
 }
 
 /// `host10` and `shard.s10` come after the ninth.
@@ -85,4 +93,51 @@ fn counters(sample: &ServerSample) -> impl Iterator<Item = (&String, i64)> {
             || (name.starts_with("shard.") && name.ends_with(".dbStats.objects"))
     };
     sample.values.iter().filter(move |(name, _)| is_one(name)).map(|(name, it)| (name, *it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_is_that_of_each_second() {
+        let named = |names: [&str; 2], round: u32, counts: [i64; 2]| {
+            let names = names.map(str::to_owned);
+            let mut values: BTreeMap<String, i64> = names.into_iter().zip(counts).collect();
+            values.insert("opcounters.insert".to_owned(), 1_000 * counts[0]);
+            let shares = BTreeMap::new();
+            ServerSample { at_ns: 0, round, phase: "split_1".to_owned(), values, shares }
+        };
+        let shards = ["shard.s1.dbStats.objects", "shard.s2.dbStats.objects"];
+        let sample = |round, counts| named(shards, round, counts);
+        // One after the other, and as many on each at the end; a new round begins anew.
+        let in_turn =
+            [sample(1, [0, 0]), sample(1, [90, 10]), sample(1, [100, 100]), sample(2, [0, 0])];
+        assert_eq!(busiest(in_turn.iter()), Some(90.0));
+        let together = [sample(1, [0, 0]), sample(1, [50, 50]), sample(1, [100, 100])];
+        assert_eq!(busiest(together.iter()), Some(50.0));
+        assert_eq!(busiest(together[..1].iter()), None);
+        let hosts = ["host1.opcounters.insert", "host2.opcounters.insert"];
+        let dealt = [[0, 0], [30, 10], [60, 20]].map(|counts| named(hosts, 1, counts));
+        assert_eq!(busiest(dealt.iter()), Some(75.0));
+    }
+
+    #[test]
+    fn shards_have_the_tenths_of_ten_seconds() {
+        let seconds: Vec<ServerSample> = (0..=20)
+            .map(|second: i64| {
+                // The first shard has all until the tenth second.
+                let counts = [second.min(10), (second - 10).max(0)];
+                let names = ["shard.s1.dbStats.objects", "shard.s2.dbStats.objects"];
+                let values = names.map(str::to_owned).into_iter().zip(counts).collect();
+                let (phase, shares) = ("split_1".to_owned(), BTreeMap::new());
+                ServerSample { at_ns: 0, round: 1, phase, values, shares }
+            })
+            .collect();
+        let seconds: Vec<&ServerSample> = seconds.iter().collect();
+        let tenths = over_time(&seconds);
+        let busiest: Vec<bool> = tenths.iter().map(|it| it[0] > 99.0 && it[1] < 1.0).collect();
+        assert_eq!(busiest, [[true; 5], [false; 5]].concat(), "{tenths:?}");
+        assert!(over_time(&seconds[..10]).is_empty(), "nine seconds lie between ten samples");
+    }
 }

@@ -59,3 +59,56 @@ pub fn twentieths(calls: u64, samples: impl IntoIterator<Item = Result<Sample>>)
     let is_whole = calls >= CALLS_MIN && count == calls;
     if is_whole { rates } else { Vec::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenths_are_those_of_all_calls() {
+        // Calls of 10 ns, the last ten of 20 ns.
+        let samples = |count: u32| {
+            let mut at = 5;
+            (0..count).map(move |index| {
+                let service_ns = if index < 90 { 10 } else { 20 };
+                let sample = Sample {
+                    intended_ns: at,
+                    start_ns: at,
+                    service_ns,
+                    index,
+                    operation: 0,
+                    outcome: 0,
+                    worker: 0,
+                };
+                at += service_ns;
+                Ok(sample)
+            })
+        };
+        let slower = last_tenth_percent(100, samples(100)).expect("tenths");
+        assert!((slower + 50.0).abs() < 1e-9, "{slower}");
+        assert_eq!(last_tenth_percent(100, samples(99)), None, "one was lost");
+        assert_eq!(last_tenth_percent(49, samples(49)), None, "too few");
+    }
+
+    #[test]
+    fn a_twentieth_is_as_fast_as_its_calls() {
+        let samples = (0..100_u64).map(|index| {
+            let service_ns = if index < 50 { 10 } else { 20 };
+            let start_ns = if index < 50 { 10 * index } else { 500 + 20 * (index - 50) };
+            let (index, operation, outcome, worker) = (index as u32, 0, 0, 0);
+            Ok(Sample {
+                intended_ns: start_ns,
+                start_ns,
+                service_ns,
+                index,
+                operation,
+                outcome,
+                worker,
+            })
+        });
+        let rates = twentieths(100, samples);
+        assert_eq!(rates.len(), 20);
+        assert!((rates[0] - 1e8).abs() < 1.0 && (rates[19] - 5e7).abs() < 1.0, "{rates:?}");
+        assert_eq!(twentieths(100, []), [0.0; 0]);
+    }
+}

@@ -17,9 +17,10 @@
 //!    original` (or of `arm`), or of measured arms with `by = "arm"`.
 //! 4. `[[tables]]` has a `name`, `about` (`{documents}` is that figure), `caption`, `select` (names
 //!    that all its cells have), `rows` (the coordinates that tell rows apart, `["arm"]` where left
-//!    out), `each` for a table a part or phase, and `columns` with a `heading` and the names that
-//!    `select` and `rows` leave open; `median`, `page_only`, `unit`, `times`, `note` and `original`
-//!    (the original's figure of the row's arm) change how one is written.
+//!    out), `each` for a table a part or phase (`abouts` by its name), and `columns` with a
+//!    `heading` and the names that `select` and `rows` leave open; `median`, `page_only`, `unit`,
+//!    `times`, `note` and `original` (the original's figure of the row's arm) change how one is
+//!    written.
 //! 5. `[[questions]]` stand in the order of the original's claims, `claim` being the letter or
 //!    number, those that it does not have after them; `text` asks, `sentence` answers with `{}` for
 //!    the number.
@@ -36,8 +37,9 @@
 //!    beside it, `basis` the parts whose doubts are its own (else all), `weighs` the runs of those
 //!    that take it back where they are void, and `optional` leaves a question out that was not
 //!    measured.
-//! 9. `[[charts]]` draws a line an arm beside a `table`: cells `of`, `against` a metric, `each` as
-//!    in tables; a special picture is still [`Study::drawings`](crate::Study::drawings).
+//! 9. `[[charts]]` draws a line an arm beside a `table`: cells `of`, `against` a metric, or side by
+//!    side by phase where that is left out, `each` as in tables; `table = "{}"` is each table named
+//!    by a part. A special picture is still [`Study::drawings`](crate::Study::drawings).
 //! 10. Then `schema`, `analysis`, `view`, `drawings` and `csv` of the study go away with its types,
 //!     views and answers, tests give cells to [`questions`], and `protocol/NAME.schema.json` is
 //!     deleted: all have `mongodyno schema study`.
@@ -168,10 +170,22 @@ pub fn view<S: Study + ?Sized>(study: &S, outcome: &Outcome<'_>) -> View {
 /// The charts of `study.toml` beside a table.
 pub fn charts<S: Study + ?Sized>(study: &S, outcome: &Outcome<'_>, table: &str) -> Vec<Drawing> {
     let definition = study.definition();
-    let mut charts = definition.charts.clone();
-    charts.retain(|chart| chart.table == table);
-    if charts.is_empty() {
-        return Vec::new();
+    let has = |name: &str| definition.charts.iter().any(|chart| chart.table == name);
+    let part = outcome.part(table).filter(|_| has("{}"));
+    match part.map(|part| Outcome::from(*part)) {
+        _ if has(table) => charts_of(&definition, table, &cells(study, &definition, outcome)),
+        // Reading a part may take every sample.
+        Some(part) => charts_of(&definition, table, &cells(study, &definition, &part)),
+        None => Vec::new(),
     }
-    views::charts(&charts, &cells(study, &definition, outcome))
+}
+
+pub(crate) fn charts_of(definition: &Definition, table: &str, cells: &Cells) -> Vec<Drawing> {
+    let mut charts = definition.charts.clone();
+    charts.retain(|chart| chart.table == table || chart.table == "{}");
+    for chart in charts.iter_mut().filter(|chart| chart.table == "{}") {
+        chart.of = chart.of.clone().with(Coordinate::Part, table);
+        chart.title = chart.title.replace("{}", table);
+    }
+    views::charts(&charts, cells)
 }

@@ -80,6 +80,11 @@ static PHASE_METRICS: &[PhaseMetric] = &[
     metric("wire_bytes", "bytes", |it| {
         Some(*it.run.server.get("network.bytesIn")? as f64 / it.written()? as f64)
     }),
+    metric("stored_bytes", "bytes", |it| it.grown("storageSize")),
+    metric("stored_index_bytes", "bytes", |it| it.grown("totalIndexSize")),
+    metric("data_mb_per_s", "MB/s", |it| {
+        (it.run.measured_s > 0.0).then_some(it.written_bytes()? / 1e6 / it.run.measured_s)
+    }),
     metric("stored_documents", "count", |it| it.size("count")),
     metric("data_bytes", "bytes", |it| it.size("size")),
     metric("average_bytes", "bytes", |it| it.size("avgObjSize")),
@@ -151,6 +156,14 @@ impl PhaseReading<'_> {
     fn size(&self, name: &str) -> Option<f64> {
         let size = self.run.sizes.get(&format!("after.collStats.{name}"))?;
         Some((*size).max(0) as f64)
+    }
+
+    /// Growth of one of them for a document.
+    fn grown(&self, name: &str) -> Option<f64> {
+        let before = self.run.sizes.get(&format!("before.collStats.{name}")).copied();
+        let grown = self.size(name)? - before.unwrap_or(0) as f64;
+        // A file that no checkpoint has written yet has no size.
+        (grown > 0.0).then_some(grown / self.written()? as f64)
     }
 }
 

@@ -104,12 +104,7 @@ pub fn rows(sheet: &QuestionSheet, cells: &Cells, remarks: &mut Vec<String>) -> 
             _ => (cell.value, cell.unit.as_str(), Vec::new()),
         };
         let Some(value) = value else { continue };
-        let named = |selector: &CellSelector| {
-            let cell = cells.beside(cell, selector)?;
-            cell.value.map(|_| (selector.phase != Names::Any, cell))
-        };
-        let named = sheet.evidence.iter().filter_map(named);
-        words.extend(named.map(|(phase, cell)| cell_text(cell, phase)));
+        words.extend(sheet.words_beside(cell, cells));
         let needs = sheet.needs.iter().filter(|_| !cell.original);
         let unmet = needs.filter(|need| {
             let value = cells.beside(cell, &need.of).and_then(|it| it.value);
@@ -128,6 +123,17 @@ pub fn rows(sheet: &QuestionSheet, cells: &Cells, remarks: &mut Vec<String>) -> 
         rows.push(EvidenceRow { value: Some(value), unit: unit.to_owned(), ..row });
     }
     rows
+}
+
+impl QuestionSheet {
+    /// The cells that are named beside a judged one.
+    pub fn words_beside(&self, cell: &StudyCell, cells: &Cells) -> Vec<String> {
+        let named = |selector: &CellSelector| {
+            let cell = cells.beside(cell, selector)?;
+            cell.value.map(|_| cell_text(cell, selector.phase != Names::Any))
+        };
+        self.evidence.iter().filter_map(named).collect()
+    }
 }
 
 /// `one by one, time 151 µs (149 µs to 158 µs)`.

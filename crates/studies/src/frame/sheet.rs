@@ -164,6 +164,9 @@ pub struct TableSheet {
     /// `{metric}` is the first such figure of the table.
     #[serde(default)]
     pub about: String,
+    /// With `each`: by its name, in the place of `about`.
+    #[serde(default)]
+    pub abouts: BTreeMap<String, String>,
     pub caption: String,
     /// Names that all its cells have.
     #[serde(default)]
@@ -203,7 +206,7 @@ pub struct ColumnSheet {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChartSheet {
-    /// The name of the table.
+    /// The name of the table; `{}` is each table named by a part, in the title as well.
     pub table: String,
     /// With `each`, `{}` is its name.
     pub title: String,
@@ -214,9 +217,11 @@ pub struct ChartSheet {
     pub words: String,
     /// Its points.
     pub of: CellSelector,
-    /// The metric of the same cells that goes across.
+    /// The metric of the same cells that goes across; none: their phases do.
+    #[serde(default)]
     pub against: String,
     /// Name of the axis across.
+    #[serde(default)]
     pub across: String,
     /// An upright line at this value of it.
     #[serde(default)]

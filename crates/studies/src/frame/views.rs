@@ -71,7 +71,7 @@ fn table(sheet: &TableSheet, name: &str, select: &CellSelector, cells: &Cells) -
     };
     PhaseView {
         name: name.to_owned(),
-        about: filled(&sheet.about, select, cells),
+        about: filled(sheet.abouts.get(name).unwrap_or(&sheet.about), select, cells),
         table: Table {
             caption: sheet.caption.clone(),
             columns: heads,
@@ -152,9 +152,18 @@ pub fn charts(sheets: &[ChartSheet], cells: &Cells) -> Vec<Drawing> {
 }
 
 fn chart(sheet: &ChartSheet, cells: &Cells) -> Option<Drawing> {
-    let x = |cell: &StudyCell| cells.median([&cell.part, &cell.phase, &cell.arm, &sheet.against]);
-    let points: Vec<(f64, &StudyCell)> = cells
-        .select(&sheet.of)
+    let of = cells.select(&sheet.of);
+    let mut phases: Vec<&str> = Vec::new();
+    for cell in of.iter().filter(|_| sheet.against.is_empty()) {
+        if !phases.contains(&cell.phase.as_str()) {
+            phases.push(&cell.phase);
+        }
+    }
+    let x = |cell: &StudyCell| match phases.iter().position(|phase| *phase == cell.phase) {
+        Some(at) => Some(at as f64),
+        None => cells.median([&cell.part, &cell.phase, &cell.arm, &sheet.against]),
+    };
+    let points: Vec<(f64, &StudyCell)> = of
         .into_iter()
         .filter_map(|cell| Some((x(cell)?, cell)))
         .filter(|(_, cell)| cell.value.is_some())
@@ -178,6 +187,10 @@ fn chart(sheet: &ChartSheet, cells: &Cells) -> Option<Drawing> {
         }
     }
     let unit = points.first().map_or("", |(_, cell)| unit_text(&cell.unit)).to_owned();
+    let name = |place: &f64| match phases.get(*place as usize) {
+        Some(phase) => phase.replace('_', " "),
+        None => format::figure(*place),
+    };
     let mark = sheet.mark.and_then(|mark| places.iter().position(|place| *place >= mark));
     let chart = Chart {
         title: sheet.title.clone(),
@@ -185,8 +198,8 @@ fn chart(sheet: &ChartSheet, cells: &Cells) -> Option<Drawing> {
         caption: sheet.title.clone(),
         across: sheet.across.clone(),
         unit,
-        places: places.iter().map(|place| format::figure(*place)).collect(),
-        is_course: true,
+        places: places.iter().map(name).collect(),
+        is_course: phases.is_empty(),
         series: arms.into_iter().map(line).collect(),
         steps: mark.filter(|_| places.len() > 1).map(|at| (at, Role::Grid)).into_iter().collect(),
     };
