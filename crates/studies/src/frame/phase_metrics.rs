@@ -83,7 +83,7 @@ static PHASE_METRICS: &[PhaseMetric] = &[
     metric("stored_bytes", "bytes", |it| it.grown("storageSize")),
     metric("stored_index_bytes", "bytes", |it| it.grown("totalIndexSize")),
     metric("data_mb_per_s", "MB/s", |it| {
-        (it.run.measured_s > 0.0).then_some(it.written_bytes()? / 1e6 / it.run.measured_s)
+        (it.run.measured_s > 0.0).then_some(written_bytes(it)? / 1e6 / it.run.measured_s)
     }),
     metric("stored_documents", "count", |it| it.size("count")),
     metric("data_bytes", "bytes", |it| it.size("size")),
