@@ -295,8 +295,11 @@ impl PhaseComparison<'_> {
     fn figures(&self) -> Vec<OperationMetric> {
         let figures = |operation: &String, is_of_operation: bool| -> Vec<OperationMetric> {
             let own = Metric::compared().filter(|(it, _)| it.is_of_operation() == is_of_operation);
-            let figure =
-                |(metric, quantity)| OperationMetric { operation: operation.clone(), metric, quantity };
+            let figure = |(metric, quantity)| OperationMetric {
+                operation: operation.clone(),
+                metric,
+                quantity,
+            };
             own.map(figure).collect()
         };
         let mut all = figures(&self.phase.name, false);

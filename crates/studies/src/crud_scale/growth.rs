@@ -1,7 +1,7 @@
 //! Growth of each cost with the documents, and of each rate with the threads.
 
 use super::SURE;
-use super::parts::{self, Series, SeriesPart};
+use super::parts::{self, ScaleSeries, SeriesPart};
 use crate::frame::{CellSelector, Cells, EvidenceRow, Spread, StudyAnswer, StudyCell};
 use stats::descriptive::Interval;
 use stats::growth::{Law, VALUES_MIN, growth};
@@ -13,7 +13,8 @@ const OPERATIONS: [&str; 6] =
 /// What a search by value takes longer than one by key: the reading of the collection.
 const SCAN: &str = "scan";
 /// Parts with more documents and one thread.
-const SIZED: [Series; 3] = [Series::OneWay, Series::Acknowledged, Series::Remote];
+const SIZED: [ScaleSeries; 3] =
+    [ScaleSeries::OneWay, ScaleSeries::Acknowledged, ScaleSeries::Remote];
 /// The level of the intervals of an exponent and of the law of scaling.
 const LEVEL: f64 = 0.95;
 
@@ -59,7 +60,7 @@ fn arms(cells: &Cells) -> Vec<&str> {
     arms
 }
 
-fn sizes(cells: &Cells, series: Series, arm: &str, operation: &str) -> Vec<SizeCosts> {
+fn sizes(cells: &Cells, series: ScaleSeries, arm: &str, operation: &str) -> Vec<SizeCosts> {
     let of = |part: SeriesPart| {
         let part = part.name();
         let documents = cells.median([&part, "insert", arm, "documents"])?;
@@ -114,7 +115,7 @@ fn push_growth(cells: &mut Cells, [series, operation, arm]: [&str; 3], sizes: &[
 
 /// Whether a search without an index is proportional: no other law is left, or that one is not.
 pub fn linear_rows(cells: &Cells) -> Vec<EvidenceRow> {
-    let of = CellSelector::of([Series::OneWay.name(), SCAN, "", "exponent"]);
+    let of = CellSelector::of([ScaleSeries::OneWay.name(), SCAN, "", "exponent"]);
     let row = |cell: &StudyCell| {
         let tolerance = cells.median([&cell.part, SCAN, &cell.arm, "tolerance"])?;
         let (low, high) = cell.value?.sure(SURE)?;
@@ -139,8 +140,8 @@ pub fn push_threads(cells: &mut Cells, seed: u64) {
             Some((f64::from(part.threads), cell.by_round.iter().flatten().copied().collect()))
         };
         let among = |part: &SeriesPart| {
-            part.series == Series::Threads
-                || part.series == Series::Acknowledged && part.millions == 1
+            part.series == ScaleSeries::Threads
+                || part.series == ScaleSeries::Acknowledged && part.millions == 1
         };
         let levels: Vec<(f64, Vec<f64>)> =
             parts::all(false).into_iter().filter(among).filter_map(level).collect();

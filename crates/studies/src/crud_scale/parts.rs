@@ -21,7 +21,7 @@ const LINK: &str = "lan-100mbit";
 
 /// What the parts of a series have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Series {
+pub enum ScaleSeries {
     /// One-way writes, as the original's.
     OneWay,
     /// The same over 100 Mbit/s.
@@ -40,7 +40,7 @@ pub enum Series {
     Unwaited,
 }
 
-impl Series {
+impl ScaleSeries {
     pub fn name(self) -> &'static str {
         match self {
             Self::OneWay => "one-way",
@@ -58,7 +58,7 @@ impl Series {
 /// One part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesPart {
-    pub series: Series,
+    pub series: ScaleSeries,
     /// Millions of documents at scale 1.
     pub millions: u32,
     pub threads: u32,
@@ -67,7 +67,7 @@ pub struct SeriesPart {
 impl SeriesPart {
     pub fn name(self) -> String {
         match self.series {
-            series @ (Series::Threads | Series::ThreadsOneWay) => {
+            series @ (ScaleSeries::Threads | ScaleSeries::ThreadsOneWay) => {
                 format!("{}-{}", series.name(), self.threads)
             }
             series => format!("{}-{}m", series.name(), self.millions),
@@ -81,15 +81,15 @@ pub fn all(quick: bool) -> Vec<SeriesPart> {
         if quick { (&QUICK_SIZES[..], &QUICK_THREADS[..]) } else { (&SIZES[..], &THREADS[..]) };
     let of = |series, millions, threads| SeriesPart { series, millions, threads };
     let sized = |series| sizes.iter().map(move |millions| of(series, *millions, 1));
-    let mut parts: Vec<SeriesPart> = sized(Series::OneWay).collect();
-    parts.extend(sized(Series::Acknowledged));
-    parts.extend(threads.iter().map(|threads| of(Series::Threads, 1, *threads)));
-    parts.extend(QUICK_THREADS.map(|threads| of(Series::ThreadsOneWay, 1, threads)));
-    parts.extend(sized(Series::Remote));
-    parts.push(of(Series::RemoteAcknowledged, 1, 1));
+    let mut parts: Vec<SeriesPart> = sized(ScaleSeries::OneWay).collect();
+    parts.extend(sized(ScaleSeries::Acknowledged));
+    parts.extend(threads.iter().map(|threads| of(ScaleSeries::Threads, 1, *threads)));
+    parts.extend(QUICK_THREADS.map(|threads| of(ScaleSeries::ThreadsOneWay, 1, threads)));
+    parts.extend(sized(ScaleSeries::Remote));
+    parts.push(of(ScaleSeries::RemoteAcknowledged, 1, 1));
     // Random keys cost most where the index is largest.
-    parts.push(of(Series::ObjectId, 10, 1));
-    parts.push(of(Series::Unwaited, 1, 1));
+    parts.push(of(ScaleSeries::ObjectId, 10, 1));
+    parts.push(of(ScaleSeries::Unwaited, 1, 1));
     parts
 }
 
@@ -101,24 +101,25 @@ pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> V
         let mut workload = "crud-scale";
         let mut own = vec![("threads", made.threads.to_string())];
         match made.series {
-            Series::Unwaited => {
+            ScaleSeries::Unwaited => {
                 workload = "crud-unwaited";
                 documents = documents.min(UNWAITED_MAX);
             }
-            Series::OneWay | Series::Remote | Series::ThreadsOneWay => {
+            ScaleSeries::OneWay | ScaleSeries::Remote | ScaleSeries::ThreadsOneWay => {
                 own.push(("w", "0".to_owned()));
             }
-            Series::ObjectId => own.push(("id", "objectid".to_owned())),
-            Series::Acknowledged | Series::Threads | Series::RemoteAcknowledged => {}
+            ScaleSeries::ObjectId => own.push(("id", "objectid".to_owned())),
+            ScaleSeries::Acknowledged | ScaleSeries::Threads | ScaleSeries::RemoteAcknowledged => {}
         }
-        if made.series != Series::Unwaited {
+        if made.series != ScaleSeries::Unwaited {
             let searches = (SEARCHES.0 * scale).max(SEARCHES.1).round();
             own.push(("searches", searches.to_string()));
         }
         own.push(("documents", documents.to_string()));
         own.push(("tenth", (documents / 10).to_string()));
         // As the original did; one-way writes could not take turns anyway.
-        let is_remote = matches!(made.series, Series::Remote | Series::RemoteAcknowledged);
+        let is_remote =
+            matches!(made.series, ScaleSeries::Remote | ScaleSeries::RemoteAcknowledged);
         study::part(&made.name(), workload, own, &drivers, rounds, asked).with(|request| {
             request.interleave = Some(Interleave::Runs);
             request.link = is_remote.then(|| LINK.to_owned());

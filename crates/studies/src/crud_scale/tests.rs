@@ -5,7 +5,7 @@ use record::request::Request;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::parts::{self, Series, SeriesPart};
+use super::parts::{self, ScaleSeries, SeriesPart};
 use super::*;
 use crate::frame::{self, CellSelector, Question, StudyAnswer, StudyCell, StudyTable};
 use record::folder::Folder;
@@ -157,8 +157,8 @@ fn as_in_2010(part: SeriesPart, operation: &str) -> f64 {
         known
     });
     let series = match part.series {
-        Series::Remote => Series::Remote,
-        _ => Series::OneWay,
+        ScaleSeries::Remote => ScaleSeries::Remote,
+        _ => ScaleSeries::OneWay,
     };
     let name = SeriesPart { series, ..part }.name();
     known.median([&name, operation, ORIGINAL, "per_s"]).unwrap_or(1_000.0)
@@ -168,10 +168,10 @@ fn as_in_2010(part: SeriesPart, operation: &str) -> f64 {
 /// searches.
 fn contrary(cell: SeriesPart, operation: &str) -> f64 {
     let millions = f64::from(cell.millions);
-    let link = matches!(cell.series, Series::Remote | Series::RemoteAcknowledged);
+    let link = matches!(cell.series, ScaleSeries::Remote | ScaleSeries::RemoteAcknowledged);
     let own = match operation {
         "insert" if link => 1_000.0,
-        "insert" if cell.series == Series::ObjectId => 20_000.0,
+        "insert" if cell.series == ScaleSeries::ObjectId => 20_000.0,
         "insert" => 10_000.0,
         "search_value" => 10_000.0 / millions.powi(2),
         "delete" => 40_000.0 / millions.sqrt(),
@@ -237,17 +237,17 @@ fn contrary_figures_refute_them() {
 
 #[test]
 fn threads_are_those_of_one_way_writes() {
-    let scaling = |series: Series| {
+    let scaling = |series: ScaleSeries| {
         let rate = |part: SeriesPart, operation: &str| {
             let threads = if part.series == series { f64::from(part.threads) } else { 1.0 };
             as_in_2010(part, operation) * threads
         };
         looked(&made_up(rate, 0.005), analyse)
     };
-    let one_way = scaling(Series::ThreadsOneWay);
+    let one_way = scaling(ScaleSeries::ThreadsOneWay);
     all_are(&one_way, &["threads", "threads-writes"], StudyAnswer::No);
     all_are(&one_way, &["threads-acknowledged"], StudyAnswer::Yes);
-    let acknowledged = scaling(Series::Threads);
+    let acknowledged = scaling(ScaleSeries::Threads);
     all_are(&acknowledged, &["threads", "threads-writes"], StudyAnswer::Yes);
     all_are(&acknowledged, &["threads-acknowledged"], StudyAnswer::No);
     let words = &question(&one_way, "threads").rows[0].words;

@@ -11,11 +11,11 @@ use stats::spearman::spearman;
 /// The level of a correlation's interval.
 const RHO_LEVEL: f64 = 0.95;
 
-type Reading = fn(&PhaseRun) -> Option<f64>;
+type RunFigure = fn(&PhaseRun) -> Option<f64>;
 type ByRound = Vec<Option<f64>>;
 
 /// Quotients of two figures of a run: metric, unit, and both.
-const TRAFFIC: [(&str, &str, Reading, Reading); 6] = [
+const TRAFFIC: [(&str, &str, RunFigure, RunFigure); 6] = [
     ("in_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesIn"), seconds),
     ("out_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesOut"), seconds),
     ("connections_per_s", "per_s", |run| counter(run, "connections.totalCreated"), seconds),
@@ -68,7 +68,7 @@ fn both(a: &[Option<f64>], b: &[Option<f64>]) -> ByRound {
 /// The medians of the phases would be no figure of either: the quotient is one of sums.
 fn push_traffic(part: &str, arm: &str, rounds: &Rounds<'_>, cells: &mut Cells) {
     for (group, phases) in [(CREATE, &[CREATE][..]), (READ, &[READ]), (BOTH, &[CREATE, READ])] {
-        let sum = |of: Reading| {
+        let sum = |of: RunFigure| {
             let each = |phase: &&str| -> ByRound {
                 rounds.of(arm, phase).into_iter().map(|run| of(run?)).collect()
             };
@@ -112,7 +112,7 @@ fn push_tried(made: &Made<'_>, arm: &Arm, rounds: &Rounds<'_>, cells: &mut Cells
         let at = [made.part, BOTH, &arm.id, metric];
         cells.push_plain(at, "count", count.map(|it| it as f64));
     }
-    let quantiles: [(&str, Reading); 2] = [
+    let quantiles: [(&str, RunFigure); 2] = [
         ("p50_us", |run| run.by_operation.first()?.service.p50_us),
         ("p99_us", |run| run.by_operation.first()?.service.p99_us),
     ];

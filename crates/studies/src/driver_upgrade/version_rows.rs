@@ -94,10 +94,10 @@ fn of_growing(fresh: Option<Difference>, growing: Option<Difference>) -> StudyAn
     }
 }
 
-type Rule = fn(Option<Difference>, Option<Difference>) -> StudyAnswer;
+type FactorRule = fn(Option<Difference>, Option<Difference>) -> StudyAnswer;
 
 /// Whether `part` changes the difference between the last version and the first.
-fn against(cells: &Cells, part: &str, rule: Rule) -> Vec<EvidenceRow> {
+fn against(cells: &Cells, part: &str, rule: FactorRule) -> Vec<EvidenceRow> {
     let last = |phase| measured(cells, [part, phase, "last", "over_first"]);
     let row = |(cell, other): (&StudyCell, Spread)| {
         let all = measured(cells, [VERSIONS, &cell.phase, "last", "over_first"]);

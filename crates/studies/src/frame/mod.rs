@@ -44,6 +44,7 @@
 //!     views and answers, tests give cells to [`questions`], and `protocol/NAME.schema.json` is
 //!     deleted: all have `mongodyno schema study`.
 
+mod cell;
 mod cells;
 mod phase_metrics;
 mod question;
@@ -52,7 +53,8 @@ mod sheet;
 mod tests;
 mod views;
 
-pub use cells::{Cells, SERVER, Spread, StudyCell, driver, words_text};
+pub use cell::{Spread, StudyCell};
+pub use cells::{Cells, SERVER, driver, words_text};
 pub use question::{EvidenceRow, Question, StudyAnswer};
 pub use sheet::{
     Band, CellSelector, CellSheet, ChartSheet, Coordinate, Names, OriginalSheet, QuestionRule,

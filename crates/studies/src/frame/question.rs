@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cells::{Cells, SERVER, Spread, StudyCell, words_text};
+use super::cell::{Spread, StudyCell};
+use super::cells::{Cells, SERVER, words_text};
 use super::sheet::{Band, CellSelector, Coordinate, Names, QuestionRule, QuestionSheet, Settle};
 use report::study::EvidenceView;
 use stats::growth::{Law, VALUES_MIN, growth};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::cells::StudyCell;
+use super::cell::StudyCell;
 
 /// Names of one coordinate: none for any, one, or several; `step_*` has every name that begins so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use super::cells::{Cells, StudyCell, figure_text, unit_text};
+use super::cell::StudyCell;
+use super::cells::{Cells, figure_text, unit_text};
 use super::sheet::{CellSelector, ChartSheet, ColumnSheet, Coordinate, Names, TableSheet};
 use crate::table::{cell, csv};
 use base::error::Result;
