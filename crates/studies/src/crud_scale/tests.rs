@@ -164,8 +164,8 @@ fn as_in_2010(part: SeriesPart, operation: &str) -> f64 {
     known.median([&name, operation, ORIGINAL, "per_s"]).unwrap_or(1_000.0)
 }
 
-/// Contrary to 2010: deletes are fastest, threads scale, searches grow, the link brakes writes and no
-/// searches.
+/// Contrary to 2010: deletes are fastest, threads scale, searches grow, the link brakes writes and
+/// no searches.
 fn contrary(cell: SeriesPart, operation: &str) -> f64 {
     let millions = f64::from(cell.millions);
     let link = matches!(cell.series, ScaleSeries::Remote | ScaleSeries::RemoteAcknowledged);
