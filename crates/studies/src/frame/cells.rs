@@ -133,8 +133,15 @@ impl Cells {
             let arm = arms.filter(|_| sheet.by == Coordinate::Arm);
             let option = |arm: &&str| sheet.option.as_ref().is_none_or(|it| arm.contains(it));
             let arm = arm.into_iter().filter(option).find(|arm| starts(arm, name));
-            let arm = arm.map(str::to_owned);
-            at[sheet.by as usize] = arm.as_deref().unwrap_or(name);
+            // Without such an arm the original is a row beside the arms, never one of theirs.
+            let arm = arm.map_or_else(
+                || match &sheet.option {
+                    Some(option) => format!("{name}/{option}"),
+                    None => name.clone(),
+                },
+                str::to_owned,
+            );
+            at[sheet.by as usize] = &arm;
             self.push_plain(at, &unit, Some(value * sheet.times)).original = true;
         }
     }
