@@ -108,9 +108,9 @@ fn of_two_rounds(of: Spread) -> Spread {
 }
 
 fn push(cells: &mut Cells, at: [&str; 4], value: Spread) {
-    // The first version is an arm of each part.
-    if cells.at([at[0], at[1], FIRST, at[3]]).is_none() && at[2] != FIRST {
-        cells.push_plain([at[0], at[1], FIRST, at[3]], "times", None);
+    // The first version is an arm of each part, without a ratio to itself.
+    if cells.at([at[0], at[1], FIRST, "arrived_ms"]).is_none() {
+        cells.push_plain([at[0], at[1], FIRST, "arrived_ms"], "ms", None);
     }
     cells.push_spread(at, "times", Some(value));
 }

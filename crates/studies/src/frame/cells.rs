@@ -17,8 +17,7 @@ pub fn figure_text(unit: &str, value: f64) -> String {
     match unit {
         "bytes" => format::bytes(value.max(0.0) as u64),
         "count" if value.fract() == 0.0 => format::count(value.max(0.0) as u64),
-        "change_percent" => format::signed_figure(value),
-        _ => format::figure(value),
+        _ => format::signed_figure(value),
     }
 }
 
@@ -190,8 +189,8 @@ impl Cells {
         }
         let mut cells: Vec<&StudyCell> = self.all.iter().filter(|it| selector.has(it)).collect();
         if let Some(first) = wanted {
-            let all = cells.clone();
-            cells.retain(|cell| is_end(cell, &all, first));
+            // Among all cells: a ratio to the first arm is a figure of the others alone.
+            cells.retain(|cell| is_end(cell, &self.all, first));
         }
         cells
     }
@@ -228,13 +227,19 @@ impl Cells {
 }
 
 /// Whether a cell is of the first or the last arm that its driver has in the same part, of several.
-fn is_end(cell: &StudyCell, among: &[&StudyCell], first: bool) -> bool {
-    let same = |it: &&&StudyCell| {
+fn is_end(cell: &StudyCell, among: &[StudyCell], first: bool) -> bool {
+    let same = |it: &&StudyCell| {
         !it.original && it.part == cell.part && driver(&it.arm) == driver(&cell.arm)
     };
-    let mut arms = among.iter().filter(same).map(|it| &it.arm);
-    let (start, end) = (arms.next(), arms.next_back());
-    end.is_some() && start != end && Some(&cell.arm) == if first { start } else { end }
+    let mut arms: Vec<&String> = Vec::new();
+    for other in among.iter().filter(same).map(|it| &it.arm) {
+        // A figure of the driver as a whole is no arm.
+        if other != driver(other) && !arms.contains(&other) {
+            arms.push(other);
+        }
+    }
+    let end = if first { arms.first() } else { arms.last() };
+    arms.len() > 1 && end == Some(&&cell.arm)
 }
 
 /// `go` of `go@2.9.3/w=1`.

@@ -9,6 +9,9 @@ use super::sheet::{Band, CellSelector, Coordinate, Names, QuestionRule, Question
 use report::study::EvidenceView;
 use stats::growth::{Law, VALUES_MIN, growth};
 
+/// The arm of the original's figures, where they are of no arm that was measured.
+const THE_ORIGINAL: &str = "the original";
+
 /// The level of an exponent's interval.
 const GROWTH_LEVEL: f64 = 0.95;
 
@@ -265,6 +268,9 @@ impl EvidenceRow {
     fn name(&self, among: &[&Self]) -> String {
         let differ = |of: fn(&Self) -> &String| among.iter().any(|row| of(row) != of(self));
         let mut name = self.arm.clone();
+        if self.original && !name.starts_with(THE_ORIGINAL) {
+            name = format!("{name}, {THE_ORIGINAL}");
+        }
         let names: [fn(&Self) -> &String; 2] = [|row| &row.part, |row| &row.phase];
         for of in names {
             if differ(of) {
