@@ -1,6 +1,6 @@
 //! What an operation costs as documents and threads grow: the measurements of 2010 again.
 
-mod growth;
+mod size_growth;
 mod parts;
 #[cfg(test)]
 mod tests;
@@ -44,13 +44,13 @@ impl Study for CrudScaleStudy {
         }
         let mut originals = Cells::default();
         originals.add_originals(&self.definition().originals);
-        growth::push(cells, &originals);
-        growth::push_threads(cells, outcome.only().experiment.settings.seed);
+        size_growth::push(cells, &originals);
+        size_growth::push_threads(cells, outcome.only().experiment.settings.seed);
         unwaited::push(outcome, cells);
     }
 
     fn own_rows(&self, id: &str, _: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
-        if id == "scan-linear" { growth::linear_rows(cells) } else { unwaited::rows(cells) }
+        if id == "scan-linear" { size_growth::linear_rows(cells) } else { unwaited::rows(cells) }
     }
 
     /// Says which runs do not count.
