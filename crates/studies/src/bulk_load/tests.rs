@@ -118,7 +118,9 @@ fn a_replica_set_is_judged_by_its_majority() {
         let rates = [("one_w1", 500.0), ("one_majority", majority), ("one_journaled", 20.0)];
         let mut cells = loads("replset", &rates, 6);
         let mut other = cells.all.clone();
-        other.iter_mut().for_each(|it| it.arm = "b".to_owned());
+        for cell in &mut other {
+            cell.arm = "b".to_owned();
+        }
         cells.all.extend(other);
         question(&cells, "replset-one")
     };

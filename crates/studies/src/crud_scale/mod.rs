@@ -1,7 +1,7 @@
 //! What an operation costs as documents and threads grow: the measurements of 2010 again.
 
-mod size_growth;
 mod parts;
+mod size_growth;
 #[cfg(test)]
 mod tests;
 mod unwaited;

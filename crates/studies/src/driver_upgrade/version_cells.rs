@@ -16,25 +16,21 @@ type ByRound = Vec<Option<f64>>;
 
 /// Quotients of two figures of a run: metric, unit, and both.
 const TRAFFIC: [(&str, &str, RunFigure, RunFigure); 6] = [
-    ("in_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesIn"), seconds),
-    ("out_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesOut"), seconds),
-    ("connections_per_s", "per_s", |run| counter(run, "connections.totalCreated"), seconds),
-    ("in_bytes_per_op", "bytes_per_op", |run| counter(run, "network.bytesIn"), operations),
-    ("out_bytes_per_op", "bytes_per_op", |run| counter(run, "network.bytesOut"), operations),
-    ("cpu_us", "us", |run| Some(run.cpu_ns as f64 / 1e3), operations),
+    ("in_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesIn"), SECONDS),
+    ("out_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesOut"), SECONDS),
+    ("connections_per_s", "per_s", |run| counter(run, "connections.totalCreated"), SECONDS),
+    ("in_bytes_per_op", "bytes_per_op", |run| counter(run, "network.bytesIn"), OPERATIONS),
+    ("out_bytes_per_op", "bytes_per_op", |run| counter(run, "network.bytesOut"), OPERATIONS),
+    ("cpu_us", "us", |run| Some(run.cpu_ns as f64 / 1e3), OPERATIONS),
 ];
 
 fn counter(run: &PhaseRun, name: &str) -> Option<f64> {
     run.server.get(name).map(|it| *it as f64)
 }
 
-fn seconds(run: &PhaseRun) -> Option<f64> {
-    Some(run.measured_s + run.arriving_s.unwrap_or(0.0))
-}
+const SECONDS: RunFigure = |run| Some(run.measured_s + run.arriving_s.unwrap_or(0.0));
 
-fn operations(run: &PhaseRun) -> Option<f64> {
-    Some(run.operations as f64)
-}
+const OPERATIONS: RunFigure = |run| Some(run.operations as f64);
 
 pub fn push(outcome: &Outcome<'_>, cells: &mut Cells) {
     for made in &outcome.made {
@@ -96,7 +92,7 @@ fn push_tried(made: &Made<'_>, arm: &Arm, rounds: &Rounds<'_>, cells: &mut Cells
     let reads = || all().filter(|it| it.operation == READ || it.operation == "find_one");
     let peak = |of: fn(&PhaseRun) -> Option<u64>| tried.iter().filter_map(|run| of(run)).max();
     let planned = plan.first().map(|phase| phase.limit.operations());
-    let threads = plan.first().map(|phase| u64::from(phase.all_workers()));
+    let threads = plan.first().map(workload::plan::Phase::all_workers);
     let counts = [
         ("planned_operations", planned),
         ("threads", threads),

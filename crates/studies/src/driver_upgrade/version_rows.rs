@@ -124,10 +124,11 @@ fn connections(cells: &Cells) -> Vec<EvidenceRow> {
         let all = of(CONNECTIONS, BOTH, "operations").unwrap_or(0.0);
         let mut words =
             format!("at most {} connections{}", count(peak.median), in_place(usual.map(count)));
-        words += &match failed {
+        let failures = match failed {
             0.0 => ", no operation failed".to_owned(),
             some => format!(", {} of {} operations failed", count(some), count(all)),
         };
+        words.push_str(&failures);
         for (name, phase, metric) in [
             ("a creation takes p50", CREATE, "p50_us"),
             ("p99", CREATE, "p99_us"),

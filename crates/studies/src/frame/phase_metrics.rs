@@ -45,11 +45,9 @@ static PHASE_METRICS: &[PhaseMetric] = &[
         (things > 0).then(|| it.calls_us() / things as f64)
     }),
     metric("total_ms", "ms", |it| Some(it.calls_us() / 1e3)),
-    metric("planned_ms", "ms", |it| it.planned_ms()),
+    metric("planned_ms", "ms", planned_ms),
     metric("arriving_ms", "ms", |it| Some(it.run.arriving_s? * 1e3)),
-    metric("arrived_ms", "ms", |it| {
-        Some(it.planned_ms()? + it.run.arriving_s.unwrap_or(0.0) * 1e3)
-    }),
+    metric("arrived_ms", "ms", |it| Some(planned_ms(it)? + it.run.arriving_s.unwrap_or(0.0) * 1e3)),
     metric("p50_us", "us", |it| it.run.by_operation.first()?.service.p50_us),
     metric("p99_us", "us", |it| it.run.by_operation.first()?.service.p99_us),
     metric("measured_ms", "ms", |it| Some(it.run.measured_s * 1e3)),
@@ -129,12 +127,6 @@ impl PhaseReading<'_> {
         self.run.by_operation.iter().map(|it| it.service.mean_us * it.count as f64).sum()
     }
 
-    /// Time that all operations of its plan take at the rate of the run.
-    fn planned_ms(&self) -> Option<f64> {
-        let Limit::Operations { count, .. } = self.phase.limit else { return None };
-        (self.run.throughput > 0.0).then(|| 1e3 * count as f64 / self.run.throughput)
-    }
-
     /// Documents that the operations of the run write, the last batch as short as need be; None of
     /// a phase that writes none.
     fn written(&self) -> Option<u64> {
@@ -173,4 +165,10 @@ fn document_bytes(it: &PhaseReading<'_>) -> Option<f64> {
 
 fn written_bytes(it: &PhaseReading<'_>) -> Option<f64> {
     Some(it.written()? as f64 * document_bytes(it)?)
+}
+
+/// Time that all operations of its plan take at the rate of the run.
+fn planned_ms(it: &PhaseReading<'_>) -> Option<f64> {
+    let Limit::Operations { count, .. } = it.phase.limit else { return None };
+    (it.run.throughput > 0.0).then(|| 1e3 * count as f64 / it.run.throughput)
 }

@@ -181,6 +181,7 @@ pub struct TableSheet {
 }
 
 /// A column, which with `select` and the names of a row leaves one cell.
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of study.toml")]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ColumnSheet {
@@ -229,6 +230,7 @@ pub struct ChartSheet {
 }
 
 /// `[[questions]]`: what is compared, and which outcome says what.
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of study.toml")]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionSheet {
