@@ -2,13 +2,13 @@
 
 mod behaviour;
 mod check;
-mod limits;
-mod machine;
-mod order;
+mod limit_flags;
+mod machine_flags;
+mod order_flag;
 mod read;
 mod registry;
 mod run;
-mod study;
+mod study_flags;
 mod uri;
 
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryAr
 use report::{Format, terminal};
 pub use run::{RunArgs, pairs};
 use run::{gate, gate_unclear};
-pub use study::{ResumeArgs, SchemaName, StudyArgs};
+pub use study_flags::{ResumeArgs, SchemaName, StudyArgs};
 use tap::mark::MarkFields;
 
 const EXIT_CODES: &str = "\
@@ -96,7 +96,7 @@ pub enum Verb {
     /// Print a JSON Schema
     Schema {
         /// Schema to print
-        #[arg(value_parser = study::schemas())]
+        #[arg(value_parser = study_flags::schemas())]
         name: String,
     },
     /// Guard a mongod that mongodyno started: end it and remove its data when mongodyno ends

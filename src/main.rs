@@ -63,7 +63,7 @@ fn run(cli: Cli) -> ExitCode {
     let result = runtime.block_on(async {
         measure::stop::outlive_large_files();
         match cli.verb {
-            Verb::Run(args) => Box::pin(commands::servers::run(*args)).await,
+            Verb::Run(args) => Box::pin(commands::several_servers::run(*args)).await,
             Verb::Bisect(args) => commands::bisect::run(*args).await,
             Verb::Study(args) => Box::pin(commands::study::run(*args)).await,
             Verb::Resume(args) if commands::bisect::is_one(&args.folder) => {

@@ -8,9 +8,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::behaviour::{FaultArgs, LoadArgs};
-use super::limits::LimitArgs;
-use super::machine::MachineArgs;
-use super::order::OrderArgs;
+use super::limit_flags::LimitArgs;
+use super::machine_flags::MachineArgs;
+use super::order_flag::OrderArgs;
 use super::registry::RegistryArgs;
 use super::uri::UriArgs;
 use crate::ask::{Ask, Here};

@@ -5,7 +5,7 @@
 
 mod kept;
 mod made;
-mod scan;
+mod unconfirmed_steps;
 mod versions;
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::cli::{BisectArgs, ResumeArgs};
 use crate::commands::request_again::{ask_again, programs_again};
 use crate::commands::run::experiment;
 use crate::commands::run_plan::drawn_seed;
-use crate::commands::servers;
+use crate::commands::several_servers;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::paths::new_or_empty;
@@ -36,9 +36,9 @@ use measure::stop::Requests;
 use record::folder::Folder;
 use record::words::Words;
 use report::history;
-use scan::{Pair, pairs};
 use stats::bisection::{Bisect, Next};
 use stats::verdict::Verdict;
+use unconfirmed_steps::{Pair, pairs};
 
 /// A scan of more versions costs more than a search by halves (section 3.6 of the methodology).
 const SCAN_MAX: usize = 30;
@@ -127,7 +127,7 @@ impl Search {
         if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
             return Err(Error::usage(format!("bisect takes no {flag}"), "use `mongodyno run`"));
         }
-        if servers::asked(request)?.len() > 1 {
+        if several_servers::asked(request)?.len() > 1 {
             return Err(Error::usage(
                 format!("--server {}: bisect searches on one server", request.server()?),
                 "name one server, and bisect on each",

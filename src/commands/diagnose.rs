@@ -11,10 +11,10 @@ use judge::analyse;
 use judge::analysis::types::Finding;
 use judge::diagnosis::{
     self,
-    sweep::{self, Cell},
+    contention::{self, Cell},
 };
 use record::folder::Folder;
-use record::sweep::Sweep;
+use record::sweep_folder::Sweep;
 use report::{finding_line, text};
 
 /// Runs the verb. Finding no cause is an answer: exit code 0.
@@ -75,7 +75,7 @@ fn cells(path: &Path) -> Result<Vec<Cell>> {
 /// Findings of all cells of a sweep together, a sentence each.
 pub fn sweep_lines(cells: &[Cell]) -> Vec<String> {
     let found = diagnosis::sweep_findings(cells);
-    match sweep::too_small(cells).filter(|_| found.is_empty()) {
+    match contention::too_small(cells).filter(|_| found.is_empty()) {
         Some(why) => vec![format!("{why}.")],
         None => lines(&found),
     }

@@ -15,8 +15,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         let bytes = super::study_report::report(&args.folder, args.format.name)?;
         return super::print_result(&bytes);
     }
-    if let Some((made, analysis)) = super::joint::read(&args.folder)? {
-        return super::joint::report(args, &made, analysis);
+    if let Some((made, analysis)) = super::joint_reports::read(&args.folder)? {
+        return super::joint_reports::report(args, &made, analysis);
     }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base::say;
 
-use super::joint::finish;
+use super::joint_reports::finish;
 use super::request_again::{ask_again, complete, earlier};
 use super::run::{Place, make};
 use super::run_plan::drawn_seed;
@@ -17,9 +17,9 @@ use measure::resume::Resumed;
 use measure::setup::new_id;
 use record::folder::utf8;
 use record::records::{Ended, ServerKind};
-use record::servers::{Made, Servers};
+use record::servers_folder::{Made, Servers};
 use record::study_folder::StudyRecord;
-use record::sweep::Sweep;
+use record::sweep_folder::Sweep;
 use server::ServerChoice;
 
 pub async fn run(args: ResumeArgs) -> Result<()> {

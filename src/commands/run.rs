@@ -28,7 +28,7 @@ use measure::token::Token;
 use record::folder::{Folder, Series};
 use record::records::Ended;
 use record::request::Request;
-use record::servers::{Part, Servers};
+use record::servers_folder::{Part, Servers};
 use record::words::Words;
 use report::{Report, html, terminal};
 use server::{ServerChoice, mask_uri};

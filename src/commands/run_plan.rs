@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::ask::Ask;
-use crate::commands::limits::limits;
-use crate::commands::settings::asked;
+use crate::commands::requested_limits::limits;
+use crate::commands::requested_settings::asked;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
 use base::secrets::mask_hosts;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Table;
-use super::limits::starts_mongod;
+use super::requested_limits::starts_mongod;
 use super::run_plan::RunPlan;
 use crate::ask::Ask;
 use adapter::manifest::Manifest;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::joint::finish;
+use super::joint_reports::finish;
 use super::run::{Place, make, places, shown};
 use super::run_plan::drawn_seed;
 use crate::ask::Ask;
@@ -16,8 +16,8 @@ use measure::install::Wanted;
 use measure::setup::new_id;
 use record::folder::Folder;
 use record::records::Ended;
-use record::servers::Servers;
-use record::sweep::Sweep;
+use record::servers_folder::Servers;
+use record::sweep_folder::Sweep;
 
 /// One value: its folder's name, its request and its places.
 pub struct SweepPart {

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::arms::Arm;
 use crate::{arrange, shuffle};
-use record::limits::Limits;
+use record::process_limits::Limits;
 use record::records::{Blocks, ClientMemory, PhaseInterleave, Settings, SizedBy};
 use stats::order::Order;
 use stats::threshold::Interleave;

@@ -13,7 +13,7 @@ mod formats;
 mod gnuplot;
 pub mod history;
 pub mod html;
-mod joint;
+mod joint_report;
 pub mod json;
 mod junit;
 mod lines;
@@ -32,7 +32,7 @@ mod table;
 pub mod terminal;
 pub mod text;
 mod view;
-mod wire;
+mod wire_table;
 
 pub use answer_lines::finding_line;
 pub use formats::{Format, Joint, Options, Report};

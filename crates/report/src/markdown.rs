@@ -8,7 +8,7 @@ use super::markup::{escape, list};
 use super::result_columns::ResultColumn;
 use super::study;
 use super::view::{self, PhaseView, RowView};
-use super::wire;
+use super::wire_table;
 use judge::analysis::types::Analysis;
 
 pub const FORMAT: Format = Format {
@@ -83,7 +83,7 @@ fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> i
             writeln!(out, "  - {}", escape(&drift))?;
         }
     }
-    let Some(wire) = wire::table(analysis, &phase.name) else { return Ok(()) };
+    let Some(wire) = wire_table::table(analysis, &phase.name) else { return Ok(()) };
     writeln!(out, "\n| on the wire | {} |", wire.head.join(" | "))?;
     writeln!(out, "| --- |{}", " --: |".repeat(wire.head.len()))?;
     for row in &wire.rows {

@@ -7,7 +7,7 @@ use super::drawing::Drawing;
 use super::history;
 use super::plots::{self, Axis};
 use super::view::{self, PhaseView};
-use super::wire::{self, WireTable};
+use super::wire_table::{self, WireTable};
 use base::say::clean;
 use format::{self, MISSING};
 use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow};
@@ -164,7 +164,7 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
     };
     let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
     PagePhase {
-        wire: wire::table(analysis, &view.name),
+        wire: wire_table::table(analysis, &view.name),
         anchor: format!("phase-{}", index + 1),
         sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
         intervals: draw(&changes, Axis::of_changes(changes.iter())),

@@ -13,7 +13,7 @@ use super::study;
 use super::table::{Cell, Column, Table};
 use super::text::{clean_all, shorten};
 use super::view::{self, CONDITIONS, DEATHS, PhaseView, RowView, VerdictView};
-use super::wire;
+use super::wire_table;
 use base::say::clean;
 use judge::analysis::types::Analysis;
 
@@ -92,11 +92,11 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
 
 /// Commands seen by the tap.
 fn wire_block(analysis: &Analysis, phase: &str, page: &mut Page) -> io::Result<()> {
-    let Some(wire) = wire::table(analysis, phase) else { return Ok(()) };
+    let Some(wire) = wire_table::table(analysis, phase) else { return Ok(()) };
     page.line("")?;
     let column = |head: &str, is_figure| Column { head: head.to_owned(), is_figure };
     let heads = wire.head.iter().map(|head| column(head, true));
-    let row = |row: &wire::WireRow| {
+    let row = |row: &wire_table::WireRow| {
         let arm = shorten(&row.arm, (page.width * 9 / 40).max(16));
         std::iter::once(&arm).chain(&row.cells).map(|text| Cell::plain(text)).collect()
     };

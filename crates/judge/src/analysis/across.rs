@@ -12,7 +12,7 @@ use crate::{Outcome, analyse};
 use base::error::Result;
 use record::folder::Folder;
 use record::records::Run;
-use record::servers::{Made, Servers};
+use record::servers_folder::{Made, Servers};
 use stats::across_servers::{OnServer, across};
 use stats::comparison::Comparison;
 use stats::judge::Measure;

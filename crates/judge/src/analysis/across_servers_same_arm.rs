@@ -8,7 +8,7 @@ use crate::analysis::conditions::{SERVER_VERSION, differences};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use record::records::{Arm, Experiment, Run};
-use record::servers::Made;
+use record::servers_folder::Made;
 use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::judge::Measure;
 use stats::threshold::{Interleave, ThresholdParts};

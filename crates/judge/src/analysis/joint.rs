@@ -10,8 +10,8 @@ use crate::analysis::across::{ServersAnalysis, servers};
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use base::error::{Error, Result};
 use record::records::Ended;
-use record::servers::{Made, Servers};
-use record::sweep::Sweep;
+use record::servers_folder::{Made, Servers};
+use record::sweep_folder::Sweep;
 use stats::descriptive::{OverRounds, median, over_rounds};
 
 /// The answer of `run --sweep --json`, and of `report --format json` on its folder.

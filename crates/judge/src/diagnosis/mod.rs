@@ -5,20 +5,20 @@
 
 mod case;
 mod connections;
+pub mod contention;
 mod driver_share;
 mod generator;
+mod growing_queue;
 mod little;
 mod no_cause;
 mod one_way;
-mod queue;
 mod queueing;
-pub mod sweep;
-mod tap;
+mod tap_cost;
 mod tap_unseen;
 
 use crate::analysis::types::Finding;
 use case::Case;
-use sweep::Cell;
+use contention::Cell;
 
 pub use case::Evidence;
 pub use no_cause::NAME as NO_CAUSE;
@@ -38,22 +38,22 @@ pub enum Rule {
 /// By name, in the order of `docs/diagnosis.md`, which a test holds.
 pub static RULES: [(&str, Rule); 13] = [
     (little::NAME, Rule::Arm(little::rule)),
-    (queue::GROWS, Rule::Arm(queue::grows)),
-    (queue::GROWS_OTHERWISE, Rule::Arm(queue::grows_otherwise)),
+    (growing_queue::GROWS, Rule::Arm(growing_queue::grows)),
+    (growing_queue::GROWS_OTHERWISE, Rule::Arm(growing_queue::grows_otherwise)),
     (queueing::NAME, Rule::Arm(queueing::rule)),
     (generator::NAME, Rule::Arm(generator::rule)),
     (connections::NAME, Rule::Arm(connections::rule)),
     (one_way::NAME, Rule::Arm(one_way::rule)),
     (driver_share::NAME, Rule::Phase(driver_share::rule)),
-    (sweep::NAME, Rule::Sweep(sweep::rule)),
-    (tap::COST, Rule::Phase(tap::cost)),
-    (tap::FAIRNESS, Rule::Phase(tap::unfair)),
+    (contention::NAME, Rule::Sweep(contention::rule)),
+    (tap_cost::COST, Rule::Phase(tap_cost::cost)),
+    (tap_cost::FAIRNESS, Rule::Phase(tap_cost::unfair)),
     (tap_unseen::NAME, Rule::Arm(tap_unseen::rule)),
     (no_cause::NAME, Rule::Findings(no_cause::rule)),
 ];
 
 /// Rules that compare times of two arms.
-const COMPARING: [&str; 2] = [driver_share::NAME, tap::COST];
+const COMPARING: [&str; 2] = [driver_share::NAME, tap_cost::COST];
 
 /// The findings of one experiment: by phase in its order, by arm, by rule; then those about a whole
 /// phase.

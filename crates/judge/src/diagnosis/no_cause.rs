@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::case::Evidence;
-use super::{tap, tap_unseen};
+use super::{tap_cost, tap_unseen};
 use crate::analysis::types::Finding;
 use stats::verdict::Verdict;
 
@@ -17,7 +17,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         let clear = [Verdict::Slower, Verdict::Faster];
         rows.any(|row| row.phase == phase && !row.is_aa && clear.contains(&row.verdict))
     };
-    let about_tap = [tap::COST, tap::FAIRNESS, tap_unseen::NAME];
+    let about_tap = [tap_cost::COST, tap_cost::FAIRNESS, tap_unseen::NAME];
     let explained = |phase: &str| {
         let mut found = found.iter();
         found.any(|it| it.phase.as_deref() == Some(phase) && !about_tap.contains(&it.rule.as_str()))

@@ -1,7 +1,7 @@
 //! Most of the response time is waiting (methodology 5).
 
 use super::case::Case;
-use super::queue;
+use super::growing_queue;
 use crate::analysis::types::{Finding, Metric};
 use format::time;
 use workload::plan::Pacing;
@@ -13,7 +13,7 @@ const RATIO_MIN: f64 = 2.0;
 /// rarely has the 10,000 operations that a p99 needs.
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
     // A queue that grows says more than a queue that is there.
-    if !matches!(case.phase.pacing, Pacing::Rate { .. }) || queue::grows_at_all(case) {
+    if !matches!(case.phase.pacing, Pacing::Rate { .. }) || growing_queue::grows_at_all(case) {
         return None;
     }
     let dominated = case.rows.iter().filter_map(|row| {

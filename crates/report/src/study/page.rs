@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::facts;
+use super::participants;
 use super::table::Table;
 use crate::drawing::Drawing;
 use crate::page_template;
@@ -68,8 +68,8 @@ impl View {
         Self {
             command: command.collect::<Vec<_>>().join(" "),
             again: format!("mongodyno report {}", shell_quoted(&folder)),
-            facts: facts::facts(experiment, runs),
-            arms: facts::arms(experiment, runs),
+            facts: participants::facts(experiment, runs),
+            arms: participants::arms(experiment, runs),
             unavailable: unavailable
                 .map(|it| [it.adapter.clone(), it.reason.clone(), it.hint.clone()])
                 .collect(),

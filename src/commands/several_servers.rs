@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::joint::finish;
+use super::joint_reports::finish;
 use super::run::{self, make, places};
 use super::run_plan::drawn_seed;
 use super::sweep;

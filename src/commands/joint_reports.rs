@@ -10,10 +10,10 @@ use base::error::{Error, Exit, Result};
 use base::say;
 use judge::analysis::joint::{self, JointAnalysis};
 use judge::analysis::types::Analysis;
-use judge::diagnosis::sweep::Cell;
+use judge::diagnosis::contention::Cell;
 use record::folder::{Folder, Series};
 use record::records::{Ended, Run};
-use record::servers::Made;
+use record::servers_folder::Made;
 use report::{Format, Joint, Report, html, json, series, terminal};
 
 /// None where the folder holds one experiment, or a study.

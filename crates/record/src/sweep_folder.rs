@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::folder::Folder;
-use crate::servers::{Made, Servers, create, damaged, discard, has_begun, read};
+use crate::servers_folder::{Made, Servers, create, damaged, discard, has_begun, read};
 use base::error::{Error, Result};
 
 const FILE: &str = "sweep.json";

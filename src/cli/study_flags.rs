@@ -8,8 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
-use super::machine::{MachineArgs, WaitArgs};
-use super::order::OrderArgs;
+use super::machine_flags::{MachineArgs, WaitArgs};
+use super::order_flag::OrderArgs;
 use super::registry::RegistryArgs;
 use super::run::pairs;
 use super::uri::UriArgs;
