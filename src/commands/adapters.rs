@@ -62,7 +62,7 @@ async fn test(arm: &Arm<'_>, offline: bool, uri: Option<&str>) -> Result<()> {
 }
 
 pub fn list(manifests: &[Manifest], json: bool) -> Result<()> {
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row(["adapter", "driver", "default", "versions", "this machine"]);
     let mut rows = Vec::new();
     for manifest in manifests {

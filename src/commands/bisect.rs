@@ -4,7 +4,7 @@
 //! are measured at a time, and the half that holds the step is searched on.
 
 mod kept;
-mod made;
+mod search_experiment;
 mod unconfirmed_steps;
 mod versions;
 
@@ -26,8 +26,7 @@ use base::strings::shell_quoted;
 use judge::analysis::changed;
 use judge::analysis::types::{AlsoRow, Analysis, ComparisonRow, Metric, SinceRow};
 pub use kept::is_one;
-use kept::{Answer, Asked, Step};
-use made::{Entry, Made, nothing};
+use kept::{Answer, BisectRequest, Step};
 use measure::arms;
 use measure::install::install;
 use measure::selection::expand;
@@ -36,6 +35,7 @@ use measure::stop::Requests;
 use record::folder::Folder;
 use record::words::Words;
 use report::history;
+use search_experiment::{Entry, SearchExperiment, nothing};
 use stats::bisection::{Bisect, Next};
 use stats::verdict::Verdict;
 use unconfirmed_steps::{Pair, pairs};
@@ -100,11 +100,11 @@ struct Search {
     ask: Ask,
     metric: Metric,
     folder: PathBuf,
-    /// As in [`Asked`].
+    /// Versions of the [`BisectRequest`], in the order of their releases.
     versions: Vec<String>,
     /// Places of those that cannot be measured.
     lost: BTreeSet<usize>,
-    /// Those of them that never had a round.
+    /// Lost versions that never had a round.
     unavailable: Vec<String>,
     /// How many of those were the last ones that were tried.
     in_a_row: u32,
@@ -135,12 +135,10 @@ impl Search {
         }
         let manifests = discover(here.adapters_dir.as_deref())?;
         let drivers = expand(&manifests, &request.drivers()?, here.offline)?;
-        let (arms, _) = arms::choose(&drivers, &manifests)?;
-        let versions = versions::in_order(arms)?;
-        let id = new_id(drawn_seed());
-        let folder = here.out.take();
-        let folder = folder.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
-        // Its experiments print nothing: their pages are in their folders.
+        let versions = versions::in_order(arms::choose(&drivers, &manifests)?.0)?;
+        let new_folder = || PathBuf::from("mongodyno-results").join(new_id(drawn_seed()));
+        let folder = here.out.take().unwrap_or_else(new_folder);
+        // The experiments print nothing: their pages are in their folders.
         here.json = true;
         request.drivers = drivers.into_iter().map(Words::new).collect();
         Ok(Self {
@@ -177,9 +175,9 @@ impl Search {
         Ok(())
     }
 
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> BisectRequest {
         let (metric, versions) = (self.metric, self.versions.clone());
-        Asked { metric, versions, seed: self.ask.request.seed }
+        BisectRequest { metric, versions, seed: self.ask.request.seed }
     }
 
     fn end(&self, phase: Option<String>, steps: Vec<Step>, sentence: String) -> Answer {
@@ -301,7 +299,7 @@ impl Search {
     }
 
     /// The first and the last version that can be measured, compared with each other.
-    async fn ends(&mut self) -> Result<(Made, usize, usize)> {
+    async fn ends(&mut self) -> Result<(SearchExperiment, usize, usize)> {
         loop {
             let mut left = (0..self.versions.len()).filter(|at| !self.lost.contains(at));
             let (Some(good), Some(bad)) = (left.next(), left.next_back()) else {
@@ -456,7 +454,12 @@ impl Search {
         }
     }
 
-    async fn experiment(&mut self, name: &str, versions: &[usize], rounds: u32) -> Result<Made> {
+    async fn experiment(
+        &mut self,
+        name: &str,
+        versions: &[usize],
+        rounds: u32,
+    ) -> Result<SearchExperiment> {
         let names: Vec<&str> = versions.iter().map(|at| self.versions[*at].as_str()).collect();
         say!("── {name}: {} ──", names.join(", "));
         let out = self.out(name);
@@ -464,7 +467,7 @@ impl Search {
         // One that could not begin leaves its number to the next.
         self.made += 1;
         self.in_a_row = 0;
-        Made::open(&out, analysis)
+        SearchExperiment::open(&out, analysis)
     }
 
     fn out(&self, name: &str) -> PathBuf {

@@ -29,7 +29,7 @@ pub async fn run(args: CleanArgs) -> Result<()> {
     if found.is_empty() {
         return super::print("no database of an experiment that has ended is there\n");
     }
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row(["database", "experiment", "made at"]);
     for (_, it) in &found {
         table.add_row([it.name.clone(), clean(&it.experiment), clean(&it.made_at)]);

@@ -11,7 +11,7 @@ use judge::analyse;
 use judge::analysis::types::Finding;
 use judge::diagnosis::{
     self,
-    contention::{self, Cell},
+    contention::{self, SweptExperiment},
 };
 use record::folder::Folder;
 use record::sweep_folder::Sweep;
@@ -59,21 +59,21 @@ fn pretty(value: &Value) -> String {
 }
 
 /// The experiments of a sweep on one server, in the order of its values; none of other folders.
-fn cells(path: &Path) -> Result<Vec<Cell>> {
+fn cells(path: &Path) -> Result<Vec<SweptExperiment>> {
     let Some(sweep) = Sweep::read(path)? else { return Ok(Vec::new()) };
     let mut cells = Vec::new();
     for value in &sweep.values {
         for made in Sweep::made(value, path)?.into_iter().filter(|it| it.server.is_empty()) {
             let runs = made.folder.runs()?;
             let (label, experiment) = (value.folder.clone(), made.experiment);
-            cells.push(Cell { label, experiment, runs });
+            cells.push(SweptExperiment { label, experiment, runs });
         }
     }
     Ok(cells)
 }
 
 /// Findings of all cells of a sweep together, a sentence each.
-pub fn sweep_lines(cells: &[Cell]) -> Vec<String> {
+pub fn sweep_lines(cells: &[SweptExperiment]) -> Vec<String> {
     let found = diagnosis::sweep_findings(cells);
     match contention::too_small(cells).filter(|_| found.is_empty()) {
         Some(why) => vec![format!("{why}.")],

@@ -14,7 +14,7 @@ const NO_VERDICT: &str = "Not interleaved: the two were measured at different ti
 
 /// One arm and operation that both have.
 #[derive(Serialize)]
-struct Row {
+struct DiffRow {
     phase: String,
     operation: String,
     arm_a: String,
@@ -37,7 +37,7 @@ struct Rates {
 struct Answer {
     a: String,
     b: String,
-    rows: Vec<Row>,
+    rows: Vec<DiffRow>,
     /// Conditions that are not the same: name, in A, in B.
     conditions: Vec<[String; 3]>,
     caution: &'static str,
@@ -81,14 +81,14 @@ fn partner<'a>(row: &ResultRow, a: &Analysis, b: &'a Analysis) -> Option<&'a str
     (own(a) == 1 && own(b) == 1).then_some(&other.id)
 }
 
-fn rows(a: &Analysis, b: &Analysis) -> Vec<Row> {
+fn rows(a: &Analysis, b: &Analysis) -> Vec<DiffRow> {
     let row = |of_a: &ResultRow| {
         let arm_b = partner(of_a, a, b)?;
         let of_b = b.results.iter().find(|it| {
             it.arm == arm_b && (&it.phase, &it.operation) == (&of_a.phase, &of_a.operation)
         })?;
         let (throughput_a, throughput_b) = (rates(of_a)?, rates(of_b)?);
-        Some(Row {
+        Some(DiffRow {
             phase: of_a.phase.clone(),
             operation: of_a.operation.clone(),
             arm_a: of_a.arm.clone(),
@@ -127,7 +127,7 @@ fn conditions(a: &Analysis, b: &Analysis) -> Vec<[String; 3]> {
 }
 
 fn text(answer: &Answer) -> String {
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row(["phase", "A", "ops/s (lowest to highest)", "B", "ops/s", "time per op"]);
     let shown =
         |it: Rates| format::with_interval(it.median, Some((it.low, it.high)), format::figure);

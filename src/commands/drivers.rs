@@ -25,7 +25,7 @@ fn releases(manifests: &[Manifest], driver: &str, offline: bool) -> Result<()> {
     let (taken, others): (Vec<_>, Vec<_>) =
         listing.releases.iter().partition(|it| arm.manifest.takes(&package, &it.version));
     let is_dated = taken.iter().any(|it| it.date.is_some());
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     for release in &taken {
         let unknown = if is_dated { "date unknown" } else { "" };
         table.add_row([release.version.as_str(), release.date.as_deref().unwrap_or(unknown)]);

@@ -21,7 +21,7 @@ pub fn run(args: &EnvironmentsArgs) -> Result<()> {
 }
 
 fn list(found: &[Cached]) -> Result<()> {
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row(["driver", "version", "options", "toolchain", "size", "last used", "state"]);
     for it in found {
         let note = it.note.as_ref();

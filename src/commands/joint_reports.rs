@@ -10,14 +10,14 @@ use base::error::{Error, Exit, Result};
 use base::say;
 use judge::analysis::joint::{self, JointAnalysis};
 use judge::analysis::types::Analysis;
-use judge::diagnosis::contention::Cell;
+use judge::diagnosis::contention::SweptExperiment;
 use record::folder::{Folder, Series};
 use record::records::{Ended, Run};
-use record::servers_folder::Made;
+use record::servers_folder::ServerExperiment;
 use report::{Format, Joint, Report, html, json, series, terminal};
 
 /// None where the folder holds one experiment, or a study.
-pub fn read(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
+pub fn read(path: &Path) -> Result<Option<(Vec<ServerExperiment>, JointAnalysis)>> {
     let Some((made, analysis)) = joint::joint(path)? else { return Ok(None) };
     if made.is_empty() {
         return Err(Error::usage(
@@ -29,7 +29,11 @@ pub fn read(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
 }
 
 /// `report` of such a folder.
-pub fn report(args: &ReportArgs, made: &[Made], mut analysis: JointAnalysis) -> Result<()> {
+pub fn report(
+    args: &ReportArgs,
+    made: &[ServerExperiment],
+    mut analysis: JointAnalysis,
+) -> Result<()> {
     let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
     of_values.for_each(|it| judge::keep(&mut it.analysis, &args.gate, args.gate_unclear));
     super::print_result(text(&args.folder, made, &analysis, args.format)?.as_bytes())?;
@@ -45,7 +49,7 @@ pub fn finish(ask: &Ask, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
     let Some((begun, analysis)) = joint::joint(path)?.filter(|(begun, _)| !begun.is_empty()) else {
         return Err(failed.next().unwrap_or_else(measure::stop::interrupted));
     };
-    let is_cut = |it: &Made| it.experiment.ended == Some(Ended::Interrupted);
+    let is_cut = |it: &ServerExperiment| it.experiment.ended == Some(Ended::Interrupted);
     let stopped = !stopped.is_empty() || begun.iter().any(is_cut);
     // Those of a sweep were shown as they ended.
     let unshown = begun.iter().zip(analysis.each()).filter(|_| analysis.parameter.is_none());
@@ -73,13 +77,18 @@ fn each(analysis: &JointAnalysis) -> Vec<&Analysis> {
     analysis.each().map(|(.., it)| it).collect()
 }
 
-fn text(path: &Path, made: &[Made], analysis: &JointAnalysis, format: Format) -> Result<String> {
+fn text(
+    path: &Path,
+    made: &[ServerExperiment],
+    analysis: &JointAnalysis,
+    format: Format,
+) -> Result<String> {
     let page = |path: &Path| {
         let page = path.join(PAGE);
         page.exists().then(|| page.display().to_string())
     };
     let over_time = format.name == series::FORMAT.name;
-    let read = |it: &Made| {
+    let read = |it: &ServerExperiment| {
         let mut options = super::terminal_options();
         options.page = page(it.folder.path());
         let series = if over_time { it.folder.series()? } else { Series::default() };
@@ -98,16 +107,16 @@ fn text(path: &Path, made: &[Made], analysis: &JointAnalysis, format: Format) ->
 
 /// Where the time goes over a sweep, for each server.
 fn findings<T, U>(
-    made: &[Made],
+    made: &[ServerExperiment],
     analysis: &JointAnalysis,
     records: &[(Vec<Run>, T, U)],
 ) -> Vec<(String, Vec<String>)> {
     if analysis.parameter.is_none() {
         return Vec::new();
     }
-    let mut cells: Vec<(String, Vec<Cell>)> = Vec::new();
+    let mut cells: Vec<(String, Vec<SweptExperiment>)> = Vec::new();
     for ((made, (value, server, _)), (runs, ..)) in made.iter().zip(analysis.each()).zip(records) {
-        let cell = Cell {
+        let cell = SweptExperiment {
             label: analysis.name(value, ""),
             experiment: made.experiment.clone(),
             runs: runs.clone(),
@@ -117,7 +126,7 @@ fn findings<T, U>(
             None => cells.push((server.to_owned(), vec![cell])),
         }
     }
-    let list = |(server, cells): &(String, Vec<Cell>)| {
+    let list = |(server, cells): &(String, Vec<SweptExperiment>)| {
         let on = if server.is_empty() { String::new() } else { format!(" on {server}") };
         (format!("The sweep{on}: where the time goes"), diagnose::sweep_lines(cells))
     };

@@ -101,15 +101,15 @@ fn console_width() -> Option<u16> {
 
 /// A table without borders; its first row is the head.
 #[derive(Default)]
-struct Table(Vec<Vec<String>>);
+struct PlainTable(Vec<Vec<String>>);
 
-impl Table {
+impl PlainTable {
     fn add_row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.0.push(cells.into_iter().map(|cell| cell.to_string()).collect());
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for PlainTable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.0.iter().map(|row| {
             let cell = |(at, text): (usize, &String)| {

@@ -17,7 +17,7 @@ use measure::resume::Resumed;
 use measure::setup::new_id;
 use record::folder::utf8;
 use record::records::{Ended, ServerKind};
-use record::servers_folder::{Made, Servers};
+use record::servers_folder::{ServerExperiment, Servers};
 use record::study_folder::StudyRecord;
 use record::sweep_folder::Sweep;
 use server::ServerChoice;
@@ -116,7 +116,7 @@ fn places_again(
     args: &ResumeArgs,
     record: &Servers,
     folder: &Path,
-    made: &[Made],
+    made: &[ServerExperiment],
 ) -> Result<(Vec<Place>, Option<Ask>)> {
     let given: Option<Vec<&str>> = args.server.as_ref().map(|it| it.split(',').collect());
     let count = record.servers.len();

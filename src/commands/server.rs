@@ -32,7 +32,7 @@ pub fn guard(arguments: &[String]) -> Result<()> {
 }
 
 fn print_list(host: &Host) -> Result<()> {
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row(["server", "installed", "download", "needs", "licence", "from PyPI"]);
     for it in list(host) {
         table.add_row([
@@ -80,7 +80,7 @@ fn print_status(host: &Host) -> Result<()> {
     if servers.is_empty() {
         return super::print("no server runs\n");
     }
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row(["name", "state", "version", "uri", "pid"]);
     for it in servers {
         let state = if it.running { "running" } else { it.ended.as_deref().unwrap_or("ended") };

@@ -11,7 +11,7 @@ use super::request_again::{ask_again, complete, earlier, request_again};
 use super::run_plan::drawn_seed;
 use super::study_drivers::{reason, runnable, taking_part, unknown};
 use super::study_eject::eject;
-use super::study_fit::{self, Fit};
+use super::study_fit::{self, PartFit};
 use super::study_report::show;
 use crate::ask::{Ask, Here, StudyAsk};
 use crate::cli::{ResumeArgs, StudyArgs};
@@ -80,7 +80,7 @@ fn record(ask: &StudyAsk, mut experiments: Vec<StudyPart>) -> StudyRecord {
 }
 
 fn list() -> Result<()> {
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     for study in STUDIES {
         table.add_row([study.name().to_owned(), study.definition().about]);
     }
@@ -190,7 +190,7 @@ async fn go_on(
     record.write(folder)?;
     let (started, mut begun) = (Instant::now(), false);
     let fitting = open.into_iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
-    for (Open { at, part, ask, resumed }, Fit { takes, .. }) in fitting {
+    for (Open { at, part, ask, resumed }, PartFit { takes, .. }) in fitting {
         // The parts before it may have taken longer than they were to.
         let look = budget.filter(|_| begun);
         begun = true;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::Table;
+use super::PlainTable;
 use super::requested_limits::starts_mongod;
 use super::run_plan::RunPlan;
 use crate::ask::Ask;
@@ -18,7 +18,7 @@ use record::study_folder::StudyPart;
 use server::Host;
 
 /// What a part comes to.
-pub struct Fit {
+pub struct PartFit {
     part: String,
     arms: usize,
     phases: usize,
@@ -39,7 +39,7 @@ pub fn fit(
     budget: Option<Duration>,
     folder: &Path,
     manifests: &[Manifest],
-) -> Result<Vec<Fit>> {
+) -> Result<Vec<PartFit>> {
     let (mut fits, mut gone, mut sample_bytes) = (Vec::new(), Duration::ZERO, 0);
     for (part, ask) in parts {
         let plan = RunPlan::new(ask, manifests, None)?;
@@ -54,7 +54,7 @@ pub fn fit(
             let bytes = plan.estimate.round_sample_bytes * u64::from(rounds);
             sample_bytes += bytes.min(SAMPLE_BUDGET_BYTES);
         }
-        fits.push(Fit {
+        fits.push(PartFit {
             part: part.name.clone(),
             arms: plan.arms.len() + plan.twins,
             phases: plan.workload.plan.phases.len(),
@@ -108,15 +108,15 @@ fn has_room(part: &StudyPart, plan: &RunPlan<'_>) -> Result<()> {
 }
 
 /// All that fits, in a sentence.
-pub fn summary(fits: &[Fit]) -> String {
-    let made: Vec<&Fit> = fits.iter().filter(|it| it.left_out.is_none()).collect();
+pub fn summary(fits: &[PartFit]) -> String {
+    let made: Vec<&PartFit> = fits.iter().filter(|it| it.left_out.is_none()).collect();
     let takes = made.iter().map(|it| it.takes).sum();
     format!("about {} in all: {} of {} parts", duration(takes), made.len(), fits.len())
 }
 
 /// For `--plan`.
-pub fn text(fits: &[Fit]) -> String {
-    let mut table = Table::default();
+pub fn text(fits: &[PartFit]) -> String {
+    let mut table = PlainTable::default();
     table.add_row(["part", "arms", "phases", "rounds", "time"]);
     for it in fits {
         let time = match &it.left_out {

@@ -130,7 +130,7 @@ impl Live {
 
     fn show(&self, rows: &[LiveRow]) {
         let Some(bar) = &self.bar else { return };
-        let mut table = super::Table::default();
+        let mut table = super::PlainTable::default();
         table.add_row(["command", "per s", "p50 µs", "p99 µs", "out per s", "in per s"]);
         for row in rows {
             table.add_row([
@@ -156,7 +156,7 @@ impl Live {
 /// The summary: one row a command, then connections and warnings.
 fn text(report: &TapReport) -> String {
     use std::fmt::Write as _;
-    let mut table = super::Table::default();
+    let mut table = super::PlainTable::default();
     table.add_row([
         "command",
         "count",

@@ -12,7 +12,7 @@ use report::{FORMATS, Format, Options, Report, text};
 use serde::de::DeserializeOwned;
 use stats::threshold::Quantity;
 use stats::verdict::Verdict;
-use stats::wording::Finding;
+use stats::wording::MeasuredChange;
 
 fn fixture(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");
@@ -288,7 +288,7 @@ fn table_and_sentence_say_the_same_interval() {
         let row = analysis.comparisons.iter_mut().find(slower).expect("one that is slower");
         let estimate = f64::midpoint(low, high);
         let (name_a, name_b) = (row.baseline.clone(), row.arm.clone());
-        let finding = Finding {
+        let finding = MeasuredChange {
             name_a: &name_a,
             name_b: &name_b,
             quantity: Quantity::Throughput,

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use stats::bias::{self, Bias};
 use stats::comparison::{Arms, Comparison, Rules, compare};
-use stats::gates::Gate;
+use stats::gates::GateId;
 use stats::judge::{Entrant, Measure, Terms, judge};
 use stats::threshold::{Interleave, Quantity, ThresholdParts};
 use stats::verdict::Verdict;
@@ -80,7 +80,7 @@ fn an_effect_of_the_order_is_found_with_its_size() {
         places.iter().map(arm).collect()
     };
     let found = bias::order(&values(0.02), &places, 1).unwrap();
-    assert_eq!(found.gate, Gate::Order);
+    assert_eq!(found.gate, GateId::Order);
     // From the middle to either end of three places it is one place.
     assert!((found.size - 0.02).abs() < 1e-9, "{found:?}");
     assert_eq!(bias::order(&values(0.0), &places, 1), None);
@@ -112,7 +112,7 @@ fn copies_that_differ_and_waiting_arms_at_work() {
     let unclear = [0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.1, 0.0, 0.0, -0.1];
     assert_eq!(bias::same_version("m", &ratios(&unclear), 0.05), None);
     let found = bias::same_version("m", &ratios(&[-4.0; 10]), 0.05).unwrap();
-    assert_eq!(found.gate, Gate::SameVersion);
+    assert_eq!(found.gate, GateId::SameVersion);
     assert_eq!(percent(Some(found.clone())), Some(4.167), "1 / 0.96");
     assert!(found.caution.starts_with("two copies of one version differ in m by -4"), "{found:?}");
     assert_eq!(bias::idle_cpu("B", 0.02), None);
@@ -131,7 +131,7 @@ fn copies_that_differ_and_waiting_arms_at_work() {
         "{old}"
     );
     let biases = [found, idle];
-    assert_eq!(bias::largest(&biases).map(|it| it.gate), Some(Gate::SameVersion));
+    assert_eq!(bias::largest(&biases).map(|it| it.gate), Some(GateId::SameVersion));
 }
 
 const TURNS: ThresholdParts =

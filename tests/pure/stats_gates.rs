@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stats::gates::{
-    Gate, GateOutcome, GateResult, Lag, OpenLoopRun, Possible, RunCounts, clock_source, conditions,
-    errors, failures, littles_law, offered_rate,
+    GateId, GateOutcome, GateResult, Lag, OpenLoopRun, Possible, RunCounts, clock_source,
+    conditions, errors, failures, littles_law, offered_rate,
 };
 use stats::littles_law::{LittlesLaw, LittlesLawResult, Stretch};
 
 #[track_caller]
-fn fails(checked: &GateResult, gate: Gate, why: &str) {
+fn fails(checked: &GateResult, gate: GateId, why: &str) {
     assert_eq!(checked, &GateResult { gate, outcome: GateOutcome::Fail(why.to_owned()) });
 }
 
@@ -32,12 +32,12 @@ fn g1_errors_receipts_and_checksums() {
     passes(&check(fine));
     passes(&check(RunCounts { received: None, checksum: None, ..fine }));
     let failed = check(RunCounts { errors: 11, ..fine });
-    fails(&failed, Gate::Errors, "B failed in 11 of 10000 operations");
+    fails(&failed, GateId::Errors, "B failed in 11 of 10000 operations");
     let missing = check(RunCounts { received: Some(9_989), ..fine });
-    fails(&missing, Gate::Errors, "B claims 10000 operations, 9989 were counted");
+    fails(&missing, GateId::Errors, "B claims 10000 operations, 9989 were counted");
     let other = check(RunCounts { checksum: Some(2), ..fine });
-    fails(&other, Gate::Errors, "A and B returned different results");
-    fails(&check(RunCounts::default()), Gate::Errors, "B completed no operation");
+    fails(&other, GateId::Errors, "A and B returned different results");
+    fails(&check(RunCounts::default()), GateId::Errors, "B completed no operation");
     assert_eq!(failures(&[failed, check(fine)]), ["B failed in 11 of 10000 operations"]);
 }
 
@@ -54,23 +54,23 @@ fn g2_limits() {
     passes(&littles_law("A", Some(&found(4.079, 20)), &CLAIMS));
     fails(
         &littles_law("A", Some(&found(4.1, 0)), &CLAIMS),
-        Gate::LittlesLaw,
+        GateId::LittlesLaw,
         "A: 4.000 operations in flight but rate x time is 4.100 (Little's law, 2.5 %)",
     );
     fails(
         &littles_law("A", Some(&found(4.0, 21)), &CLAIMS),
-        Gate::LittlesLaw,
+        GateId::LittlesLaw,
         "A: 21 of 1000 samples lie outside the measured time",
     );
     let empty = LittlesLawResult { in_flight: 0.0, rate_times_time: 0.0, samples: 0, outside: 0 };
     let none = littles_law("A", Some(&empty), &CLAIMS);
-    fails(&none, Gate::LittlesLaw, "A: no sample lies in its measured time");
+    fails(&none, GateId::LittlesLaw, "A: no sample lies in its measured time");
     warns(&littles_law("A", None, &CLAIMS), "A: no samples, Little's law was not checked");
     // Samples written twice keep the identity.
     let twice = LittlesLawResult { in_flight: 4.081, ..found(4.081, 0) };
     fails(
         &littles_law("A", Some(&twice), &CLAIMS),
-        Gate::LittlesLaw,
+        GateId::LittlesLaw,
         "A: 4.081 operations in flight, where at most 4 can be",
     );
     passes(&littles_law("A", Some(&LittlesLawResult { in_flight: 4.08, ..twice }), &CLAIMS));
@@ -78,7 +78,7 @@ fn g2_limits() {
     let fault = Possible { fault: Some("operation 1 of worker 0"), ..CLAIMS };
     fails(
         &littles_law("A", Some(&found(4.0, 0)), &fault),
-        Gate::LittlesLaw,
+        GateId::LittlesLaw,
         "A writes samples that cannot be: operation 1 of worker 0",
     );
 }
@@ -100,14 +100,14 @@ fn g3_open_loop() {
     let slow = OpenLoopRun { achieved_per_second: 980.0, ..kept };
     let why = "B is generator-limited: 980 of 1,000 operations/s achieved";
     let free = format!("{why}, although workers are free");
-    fails(&check(slow), Gate::OfferedRate, &free);
+    fails(&check(slow), GateId::OfferedRate, &free);
     let busy = check(OpenLoopRun { busy_fraction: 0.95, ..slow });
-    fails(&busy, Gate::OfferedRate, &format!("{why}, all its workers are busy"));
+    fails(&busy, GateId::OfferedRate, &format!("{why}, all its workers are busy"));
     let dropped = check(OpenLoopRun { dropped: 1, ..kept });
-    fails(&dropped, Gate::OfferedRate, "B is generator-limited: 1 operations dropped");
+    fails(&dropped, GateId::OfferedRate, "B is generator-limited: 1 operations dropped");
     let late = check(OpenLoopRun { lag: lag("p90", 2_500.0, 5_000.0), ..kept });
     let why = "B is generator-limited: its own timers are late by 2.50 ms (p90)";
-    fails(&late, Gate::OfferedRate, why);
+    fails(&late, GateId::OfferedRate, why);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_clock_that_is_slow_is_no_clock() {
     for fine in ["tsc", "kvm-clock", "arch_sys_counter", ""] {
         passes(&clock_source(fine));
     }
-    fails(&clock_source("hpet"), Gate::Machine, "the clock source is hpet");
+    fails(&clock_source("hpet"), GateId::Machine, "the clock source is hpet");
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn g8_conditions() {
     let pool = map(&[("server", "6.0.5"), ("pool size", "5"), ("tls", "no")]);
     warns(&conditions(&a, &pool, &axis), "defaults differ: pool size 100 against 5");
     let why = "the arms differ in pool size 100 against 5";
-    fails(&conditions(&a, &pool, &BTreeSet::new()), Gate::Conditions, why);
+    fails(&conditions(&a, &pool, &BTreeSet::new()), GateId::Conditions, why);
     let other = map(&[("server", "4.4.2"), ("pool size", "5")]);
     let why = "the arms differ in server 6.0.5 against 4.4.2, tls no against unknown";
-    fails(&conditions(&a, &other, &axis), Gate::Conditions, why);
+    fails(&conditions(&a, &other, &axis), GateId::Conditions, why);
 }
 
 const TURN_NS: u64 = 50_000_000;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use judge::analysis::rounds::Rounds;
 use judge::analysis::types::{ComparisonRow, Finding, ResultRow};
-use judge::diagnosis::{Evidence, findings};
+use judge::diagnosis::{DiagnosisInput, findings};
 use record::records::{Arm, Experiment, PhaseRun, Queue, Run, Tap};
 use serde_json::{Value, json};
 use workload::plan::Phase;
@@ -71,7 +71,7 @@ impl Bench {
     }
 
     pub fn findings(&self) -> Vec<Finding> {
-        findings(&Evidence {
+        findings(&DiagnosisInput {
             experiment: &self.experiment,
             rounds: &Rounds::new(&self.experiment, &self.runs),
             results: &self.results,

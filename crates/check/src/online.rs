@@ -22,7 +22,7 @@ use measure::summary::{PhaseSource, summarise};
 use record::records::PhaseRun;
 use record::samples::Sample;
 use server::connection_string::with_options;
-use stats::gates::Gate;
+use stats::gates::GateId;
 use workload::operations::inserts;
 use workload::parse;
 use workload::plan::{Count, Limit, OperationKind, Pacing, Phase, Plan};
@@ -384,7 +384,7 @@ fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     if let Some(sum) = run.answers.sum_expected {
         equal("`totals.sum`", &run.answers.sum, &sum)?;
     }
-    match run.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors) {
+    match run.gates.iter().find(|gate| gate.fails && gate.id == GateId::Errors) {
         Some(gate) => Err(gate.reason.clone()),
         None => Ok(()),
     }

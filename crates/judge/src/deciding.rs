@@ -2,7 +2,7 @@
 
 use crate::analysis::across::pairs_short;
 use crate::objectives::ObjectiveGate;
-use crate::{Outcome, analyse};
+use crate::{AnalysisOutcome, analyse};
 use base::error::Result;
 use record::folder::Folder;
 use record::records::Experiment;
@@ -11,7 +11,7 @@ use stats::looks::Deciding;
 /// What decides whether more rounds are needed. Of an experiment on one of several servers, their
 /// folders count as well.
 pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Deciding> {
-    let Outcome { analysis, compared } = analyse(folder, experiment)?;
+    let AnalysisOutcome { analysis, compared } = analyse(folder, experiment)?;
     let gates = experiment.settings.gates.iter().filter_map(|text| ObjectiveGate::parse(text).ok());
     Ok(Deciding {
         comparisons: compared,

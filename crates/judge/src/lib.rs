@@ -12,7 +12,7 @@ use analysis::rounds::Rounds;
 use analysis::types::{AlsoRow, Analysis, Metric, ObjectiveRow};
 use analysis::{changed, conditions, documents, pooled_quantiles, rows, since, taps};
 use base::error::Result;
-use diagnosis::Evidence;
+use diagnosis::DiagnosisInput;
 use objectives::ObjectiveGate;
 use record::folder::Folder;
 use record::records::{Blocks, Ended, Experiment, Gap, GateUnclear, SCHEMA_VERSION};
@@ -20,13 +20,13 @@ use stats::comparison::Comparison;
 use stats::looks::RoundsProgress;
 
 /// The analysis, and the comparisons that decide whether more rounds are needed.
-pub struct Outcome {
+pub struct AnalysisOutcome {
     pub analysis: Analysis,
     /// Throughput of every arm but the A/A one, for the stopping rule.
     pub compared: Vec<Comparison>,
 }
 
-pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
+pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<AnalysisOutcome> {
     let (runs, torn) = folder.runs_and_rest()?;
     let rounds = Rounds::new(experiment, &runs);
     let compared = compare_all(experiment, &rounds);
@@ -57,7 +57,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }
     let results = rows::results(folder, experiment, &rounds)?;
-    let diagnosis = diagnosis::findings(&Evidence {
+    let diagnosis = diagnosis::findings(&DiagnosisInput {
         experiment,
         rounds: &rounds,
         results: &results,
@@ -98,7 +98,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     };
     let settings = &experiment.settings;
     keep(&mut analysis, &settings.gates, settings.gate_unclear);
-    Ok(Outcome { analysis, compared: compared.deciding })
+    Ok(AnalysisOutcome { analysis, compared: compared.deciding })
 }
 
 /// Holds the analysis against further gates. Each was read before: one that is none says nothing.

@@ -452,7 +452,7 @@ pub struct Little {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// Which.
-    pub id: stats::gates::Gate,
+    pub id: stats::gates::GateId,
     /// true: the comparison is void; false: a warning.
     pub fails: bool,
     /// In words.

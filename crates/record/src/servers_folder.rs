@@ -42,7 +42,7 @@ impl Part {
 }
 
 /// The experiment of one server.
-pub struct Made {
+pub struct ServerExperiment {
     pub server: String,
     pub folder: Folder,
     pub experiment: Experiment,
@@ -91,11 +91,11 @@ impl Servers {
     }
 
     /// The experiments that have begun, in the order of the servers.
-    pub fn made(&self, path: &Path) -> Result<Vec<Made>> {
+    pub fn made(&self, path: &Path) -> Result<Vec<ServerExperiment>> {
         let begun = self.servers.iter().filter(|part| has_begun(&path.join(&part.folder)));
         let open = |part: &Part| {
             let (folder, experiment) = Folder::open(&path.join(&part.folder))?;
-            Ok(Made { server: part.server.clone(), folder, experiment })
+            Ok(ServerExperiment { server: part.server.clone(), folder, experiment })
         };
         begun.map(open).collect()
     }

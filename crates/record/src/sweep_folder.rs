@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::folder::Folder;
-use crate::servers_folder::{Made, Servers, create, damaged, discard, has_begun, read};
+use crate::servers_folder::{ServerExperiment, Servers, create, damaged, discard, has_begun, read};
 use base::error::{Error, Result};
 
 const FILE: &str = "sweep.json";
@@ -95,7 +95,7 @@ impl Sweep {
 
     /// The experiments of a value that have begun: on one server, whose name is then empty, or on
     /// several.
-    pub fn made(value: &SweepValue, path: &Path) -> Result<Vec<Made>> {
+    pub fn made(value: &SweepValue, path: &Path) -> Result<Vec<ServerExperiment>> {
         let path = path.join(&value.folder);
         if let Some(servers) = Servers::read(&path)? {
             return servers.made(&path);
@@ -104,7 +104,7 @@ impl Sweep {
             return Ok(Vec::new());
         }
         let (folder, experiment) = Folder::open(&path)?;
-        Ok(vec![Made { server: String::new(), folder, experiment }])
+        Ok(vec![ServerExperiment { server: String::new(), folder, experiment }])
     }
 }
 

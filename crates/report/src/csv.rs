@@ -167,7 +167,7 @@ fn comparison_cells(row: &ComparisonRow) -> [String; 13] {
         real(Some(row.threshold_percent)),
         real(Some(row.floor_percent)),
         real(Some(row.bias_percent)),
-        text(row.bias_gate.map(stats::gates::Gate::id)),
+        text(row.bias_gate.map(stats::gates::GateId::id)),
         text(row.busy.as_deref()),
     ]
 }

@@ -7,7 +7,7 @@ use rand_core::SeedableRng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gates::Gate;
+use super::gates::GateId;
 use super::noise::below;
 use super::order::Order;
 use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
@@ -28,7 +28,7 @@ const G9_HELP: &str = "(gate G9); a longer warm-up or --interleave runs helps";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bias {
-    pub gate: Gate,
+    pub gate: GateId,
     /// In log units, above 0: added to both ends of the interval.
     pub size: f64,
     /// For the reader: the symptom and the remedy.
@@ -37,7 +37,7 @@ pub struct Bias {
 
 impl Bias {
     /// None where it would move no digit that is printed.
-    fn worth_saying(gate: Gate, size: f64, caution: String) -> Option<Self> {
+    fn worth_saying(gate: GateId, size: f64, caution: String) -> Option<Self> {
         (size >= SMALLEST).then_some(Self { gate, size, caution })
     }
 
@@ -46,11 +46,11 @@ impl Bias {
     }
 
     /// The bias as the verdict's sentence calls it.
-    pub fn word(gate: Gate) -> &'static str {
+    pub fn word(gate: GateId) -> &'static str {
         match gate {
-            Gate::Steadiness => "drift",
-            Gate::Order => "the order",
-            Gate::SameVersion => "the A/A difference",
+            GateId::Steadiness => "drift",
+            GateId::Order => "the order",
+            GateId::SameVersion => "the A/A difference",
             _ => "the CPU of waiting arms",
         }
     }
@@ -151,7 +151,7 @@ pub fn drift(
 pub fn of_drift(drift: &HalfDrift) -> Option<Bias> {
     let caution = format!("{} (gate G5); a longer warm-up helps", drift.sentence());
     let size = drift.found.estimate.abs() / 2.0;
-    Bias::worth_saying(Gate::Steadiness, size, caution).filter(|_| clear(&drift.found))
+    Bias::worth_saying(GateId::Steadiness, size, caution).filter(|_| clear(&drift.found))
 }
 
 /// A drift that all arms share, and that no comparison of theirs shows. Each interval excludes 0 to
@@ -223,7 +223,7 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
         format::fixed(percent(slope), 1),
         format::fixed(p, 4)
     );
-    Bias::worth_saying(Gate::Order, slope * (arms as f64 - 1.0) / 2.0, caution)
+    Bias::worth_saying(GateId::Order, slope * (arms as f64 - 1.0) / 2.0, caution)
 }
 
 fn centred(table: &[Vec<f64>]) -> Vec<Vec<f64>> {
@@ -254,7 +254,7 @@ pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
          rounds help",
         with_interval(&found)
     );
-    Bias::worth_saying(Gate::SameVersion, found.estimate.abs(), caution)
+    Bias::worth_saying(GateId::SameVersion, found.estimate.abs(), caution)
 }
 
 /// All of [`idle_cpu`]'s biases of a phase in one sentence, and the arm that used most of it: of
@@ -283,5 +283,5 @@ pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
         "beside {beside}, the waiting arms used {} % CPU {G9_HELP}",
         format::fixed(100.0 * fraction, 1)
     );
-    Bias::worth_saying(Gate::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
+    Bias::worth_saying(GateId::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
 }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bias::{BROKEN_PERCENT, Bias, DriftRow};
 use super::descriptive::{Outliers, first_run_slow, median};
-use super::gates::Gate;
+use super::gates::GateId;
 use super::order::Order;
 use super::rank::{HodgesLehmann, hodges_lehmann, interval_rank, signed_rank_p};
 use super::ratio::{log_ratios, percent};
 use super::threshold::{Direction, Quantity, Threshold, ThresholdOrigin, ThresholdParts};
 use super::verdict::Verdict;
-use super::wording::{self, Finding};
+use super::wording::{self, MeasuredChange};
 
 /// A larger share of rounds lost to gates makes a comparison void.
 const LOST_ROUNDS_LIMIT: f64 = 0.20;
@@ -95,7 +95,7 @@ pub struct Comparison {
     pub bias_percent: f64,
     /// The gate that measured it: G5, G6, G7 or G9.
     #[serde(default)]
-    pub bias_gate: Option<Gate>,
+    pub bias_gate: Option<GateId>,
     /// The cause of a busy machine, where disturbed rounds had to be compared.
     #[serde(default)]
     pub busy: Option<String>,
@@ -276,7 +276,7 @@ impl Comparison {
     /// K (half-width / distance of the estimate from the nearest limit)^2 (section 2.6). Rounds
     /// narrow the scatter and not the bias, so the bias is taken off both. Infinite between floor
     /// and delta, or where the bias leaves no distance.
-    fn rounds_wanted(&self, finding: &Finding<'_>) -> f64 {
+    fn rounds_wanted(&self, finding: &MeasuredChange<'_>) -> f64 {
         let half_width = (finding.high_percent - finding.low_percent) / 2.0 - self.bias_percent;
         let size = finding.estimate_percent.abs();
         let distance = (self.floor_percent - size).max(size - finding.threshold_percent);
@@ -288,8 +288,8 @@ impl Comparison {
         }
     }
 
-    fn finding<'a>(&self, quantity: Quantity, arms: &Arms<'a>) -> Option<Finding<'a>> {
-        Some(Finding {
+    fn finding<'a>(&self, quantity: Quantity, arms: &Arms<'a>) -> Option<MeasuredChange<'a>> {
+        Some(MeasuredChange {
             name_a: arms.name_a,
             name_b: arms.name_b,
             quantity,

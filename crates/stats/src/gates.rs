@@ -15,8 +15,7 @@ use format::fixed;
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-#[schemars(rename = "GateId")]
-pub enum Gate {
+pub enum GateId {
     /// Errors, receipts and result checksums.
     #[serde(rename = "G1")]
     Errors,
@@ -59,11 +58,11 @@ pub enum GateOutcome {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateResult {
-    pub gate: Gate,
+    pub gate: GateId,
     pub outcome: GateOutcome,
 }
 
-impl Gate {
+impl GateId {
     /// Returns the number in the methodology, `G1` to `G9`.
     pub fn id(self) -> &'static str {
         match self {
@@ -145,7 +144,7 @@ pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> GateR
     let checksums = a.checksum.zip(b.checksum);
     let reason = format!("{name_a} and {name_b} returned different results");
     reasons.push((checksums.is_some_and(|(a, b)| a != b), reason));
-    Gate::Errors.first(&reasons, &[])
+    GateId::Errors.first(&reasons, &[])
 }
 
 /// What samples may claim, for G2.
@@ -164,7 +163,7 @@ pub fn littles_law(
     little: Option<&LittlesLawResult>,
     claims: &Possible<'_>,
 ) -> GateResult {
-    let gate = Gate::LittlesLaw;
+    let gate = GateId::LittlesLaw;
     if let Some(fault) = claims.fault {
         return gate.fail(format!("{name} writes samples that cannot be: {fault}"));
     }
@@ -240,7 +239,7 @@ pub fn offered_rate(name: &str, run: &OpenLoopRun) -> GateResult {
         let late = because(format!("its own timers are late by {own} ({quantile})"));
         failures.push((own_us > (0.1 * response_us).max(2_000.0), late));
     }
-    Gate::OfferedRate.first(&failures, &[])
+    GateId::OfferedRate.first(&failures, &[])
 }
 
 /// The system's clock source: one that is slow or not monotonic measures wrongly.
@@ -252,7 +251,7 @@ pub fn clock_source(name: &str) -> GateResult {
     const CLOCKS: [&str; 6] =
         ["tsc", "monotonic", "kvm-clock", "xen", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
     let unfit = !name.is_empty() && !CLOCKS.contains(&name);
-    Gate::Machine.first(&[(unfit, format!("the clock source is {name}"))], &[])
+    GateId::Machine.first(&[(unfit, format!("the clock source is {name}"))], &[])
 }
 
 /// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
@@ -274,7 +273,7 @@ pub fn conditions(
         let difference = format!("{key} {} against {}", value(a, key), value(b, key));
         if follows_from_axis.contains(key) { &mut listed } else { &mut gated }.push(difference);
     }
-    Gate::Conditions.first(
+    GateId::Conditions.first(
         &[(!gated.is_empty(), format!("the arms differ in {}", gated.join(", ")))],
         &[(!listed.is_empty(), format!("defaults differ: {}", listed.join(", ")))],
     )

@@ -9,7 +9,7 @@ pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "def
 
 /// Numbers for the sentence about an interval.
 #[derive(Debug, Clone, Copy)]
-pub struct Finding<'a> {
+pub struct MeasuredChange<'a> {
     pub name_a: &'a str,
     pub name_b: &'a str,
     /// It chooses the verb.
@@ -26,7 +26,7 @@ pub struct Finding<'a> {
     pub threshold_percent: f64,
 }
 
-impl Finding<'_> {
+impl MeasuredChange<'_> {
     /// `SLOWER: ...` or `FASTER: ...`, the interval beyond the threshold.
     ///
     /// FASTER mirrors SLOWER: sizes have no sign, "less" says the direction. `aside` comes after

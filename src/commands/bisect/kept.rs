@@ -12,7 +12,7 @@ const BYTES_MAX: u64 = 8 << 20;
 
 /// The request; it stands in the folder before the first experiment does.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct BisectRequest {
     pub metric: Metric,
     /// As `-d` takes them, in the order of their releases.
     pub versions: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Asked {
 #[derive(Deserialize)]
 pub struct Begun {
     #[serde(flatten)]
-    pub asked: Asked,
+    pub asked: BisectRequest,
     #[serde(default)]
     pub unavailable: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub struct Answer {
     /// None: the search is not at its end.
     pub phase: Option<String>,
     #[serde(flatten)]
-    pub asked: Asked,
+    pub asked: BisectRequest,
     /// Versions that a search by halves could not begin to measure.
     pub unavailable: Vec<String>,
     pub steps: Vec<Step>,

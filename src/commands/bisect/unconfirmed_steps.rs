@@ -1,6 +1,6 @@
 //! What a scan leaves to be confirmed.
 
-use super::made::Entry;
+use super::search_experiment::Entry;
 use judge::analysis::types::SinceRow;
 
 /// Versions on both sides of a step, and the one that took it back.

@@ -8,11 +8,11 @@ use crate::analysis::across_servers_same_arm::{ServerSide, itself};
 use crate::analysis::adapter_costs::NOT_JUDGED;
 use crate::analysis::compare;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
-use crate::{Outcome, analyse};
+use crate::{AnalysisOutcome, analyse};
 use base::error::Result;
 use record::folder::Folder;
 use record::records::Run;
-use record::servers_folder::{Made, Servers};
+use record::servers_folder::{ServerExperiment, Servers};
 use stats::across_servers::{OnServer, across};
 use stats::comparison::Comparison;
 use stats::judge::Measure;
@@ -43,7 +43,7 @@ pub struct ServerAnalysis {
 }
 
 /// Analyses each experiment, and holds the others against the first.
-pub fn servers(folder: String, made: &[Made]) -> Result<ServersAnalysis> {
+pub fn servers(folder: String, made: &[ServerExperiment]) -> Result<ServersAnalysis> {
     let all = judged(made)?;
     let (differences, itself) = between(&all);
     let servers = all
@@ -75,11 +75,11 @@ pub fn pairs_short(folder: &Folder, rounds: u32) -> Result<usize> {
 }
 
 /// The experiment of one server, its analysis and its runs.
-type OfServer<'a> = (&'a Made, Analysis, Vec<Run>);
+type OfServer<'a> = (&'a ServerExperiment, Analysis, Vec<Run>);
 
-fn judged(made: &[Made]) -> Result<Vec<OfServer<'_>>> {
+fn judged(made: &[ServerExperiment]) -> Result<Vec<OfServer<'_>>> {
     let judged = made.iter().map(|it| {
-        let Outcome { analysis, .. } = analyse(&it.folder, &it.experiment)?;
+        let AnalysisOutcome { analysis, .. } = analyse(&it.folder, &it.experiment)?;
         Ok((it, analysis, it.folder.runs()?))
     });
     judged.collect()

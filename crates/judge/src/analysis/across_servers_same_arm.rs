@@ -8,7 +8,7 @@ use crate::analysis::conditions::{SERVER_VERSION, differences};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use record::records::{Arm, Experiment, Run};
-use record::servers_folder::Made;
+use record::servers_folder::ServerExperiment;
 use stats::comparison::{Arms, Comparison, Rules, compare};
 use stats::judge::Measure;
 use stats::threshold::{Interleave, ThresholdParts};
@@ -24,7 +24,7 @@ pub struct ServerSide<'a> {
 }
 
 impl<'a> ServerSide<'a> {
-    pub fn new((made, analysis, runs): &'a (&Made, Analysis, Vec<Run>)) -> Self {
+    pub fn new((made, analysis, runs): &'a (&ServerExperiment, Analysis, Vec<Run>)) -> Self {
         Self {
             server: &made.server,
             experiment: &made.experiment,

@@ -11,7 +11,7 @@ use record::records::{Arm, Experiment, PhaseRun, ServerKind};
 use stats::bias;
 use stats::comparison::Comparison;
 use stats::descriptive::median;
-use stats::gates::{self, Gate};
+use stats::gates::{self, GateId};
 use stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use stats::threshold::{Interleave, Quantity};
@@ -142,7 +142,7 @@ impl PhaseComparison<'_> {
                 }
                 if !void {
                     // What all arms waited beside is one sentence, below.
-                    let own = judged.biases.iter().filter(|it| it.gate != Gate::IdleCpu);
+                    let own = judged.biases.iter().filter(|it| it.gate != GateId::IdleCpu);
                     own.for_each(|bias| say(&bias.caution));
                 }
                 if !arm.is_aa {
@@ -159,7 +159,7 @@ impl PhaseComparison<'_> {
             compared.rows.push(self.row(arm, &figures[judged.measure], judged));
         }
         let idle = judgement.judged.iter().flat_map(|judged| &judged.biases);
-        let idle = idle.filter(|bias| bias.gate == Gate::IdleCpu).map(|bias| bias.size);
+        let idle = idle.filter(|bias| bias.gate == GateId::IdleCpu).map(|bias| bias.size);
         if let Some(waited) = bias::waiting_cpu(idle, &self.waiting()) {
             say(&waited);
         }

@@ -10,7 +10,7 @@ use crate::analysis::across::{ServersAnalysis, servers};
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use base::error::{Error, Result};
 use record::records::Ended;
-use record::servers_folder::{Made, Servers};
+use record::servers_folder::{ServerExperiment, Servers};
 use record::sweep_folder::Sweep;
 use stats::descriptive::{OverRounds, median, over_rounds};
 
@@ -81,7 +81,7 @@ impl JointAnalysis {
 
 /// The experiments of a folder in the order of [`JointAnalysis::each`], and what they come to; None
 /// where it is not of several.
-pub fn joint(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
+pub fn joint(path: &Path) -> Result<Option<(Vec<ServerExperiment>, JointAnalysis)>> {
     let words = |path: &Path| {
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         whole.display().to_string()
@@ -95,12 +95,13 @@ pub fn joint(path: &Path) -> Result<Option<(Vec<Made>, JointAnalysis)>> {
         values: Vec::new(),
     };
     let mut every = Vec::new();
-    let mut add = |all: &mut JointAnalysis, value: &str, path: &Path, made: Vec<Made>| {
-        let servers = servers(words(path), &made)?;
-        every.extend(made);
-        all.values.push(ValueAnalysis { value: value.to_owned(), servers });
-        Ok::<(), Error>(())
-    };
+    let mut add =
+        |all: &mut JointAnalysis, value: &str, path: &Path, made: Vec<ServerExperiment>| {
+            let servers = servers(words(path), &made)?;
+            every.extend(made);
+            all.values.push(ValueAnalysis { value: value.to_owned(), servers });
+            Ok::<(), Error>(())
+        };
     if let Some(record) = Servers::read(path)? {
         let made = record.made(path)?;
         add(&mut all, "", path, made)?;

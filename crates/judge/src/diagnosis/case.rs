@@ -9,7 +9,7 @@ use record::records::{Arm, Experiment, PhaseRun, Queue, Tap};
 use stats::descriptive::median;
 use workload::plan::Phase;
 
-pub struct Evidence<'a> {
+pub struct DiagnosisInput<'a> {
     /// Plan, arms, machine.
     pub experiment: &'a Experiment,
     pub rounds: &'a Rounds<'a>,
@@ -32,7 +32,7 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub fn new(evidence: &Evidence<'a>, arm: &'a Arm, phase: &'a Phase) -> Self {
+    pub fn new(evidence: &DiagnosisInput<'a>, arm: &'a Arm, phase: &'a Phase) -> Self {
         let rows = evidence.results.iter();
         let rounds = evidence.rounds;
         Self {

@@ -13,7 +13,7 @@ pub const NAME: &str = "contention";
 /// Workers with at least this share of their throughput alone are not worth a word.
 const EFFICIENCY_MAX: f64 = 0.9;
 
-pub struct Cell {
+pub struct SweptExperiment {
     /// Name of its folder, such as `threads=4`.
     pub label: String,
     pub experiment: Experiment,
@@ -24,7 +24,7 @@ pub struct Cell {
 ///
 /// Workers are counted by the plan, not by the parameter's values. So a sweep over something else
 /// (sizes of documents) finds nothing, and one over processes does.
-pub fn rule(cells: &[Cell]) -> Vec<Finding> {
+pub fn rule(cells: &[SweptExperiment]) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let mut found = Vec::new();
     for phase in &first.experiment.plan.phases {
@@ -40,7 +40,7 @@ pub fn rule(cells: &[Cell]) -> Vec<Finding> {
 }
 
 /// Why a sweep over the number of workers is too small for a fit; None where it is not.
-pub fn too_small(cells: &[Cell]) -> Option<String> {
+pub fn too_small(cells: &[SweptExperiment]) -> Option<String> {
     let first = cells.first()?;
     let phases = first.experiment.plan.phases.iter();
     let arm = first.experiment.arms.first()?;
@@ -56,7 +56,7 @@ pub fn too_small(cells: &[Cell]) -> Option<String> {
 }
 
 /// Workers and throughput of each round; empty where the sweep does not change their number.
-fn levels(cells: &[Cell], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
+fn levels(cells: &[SweptExperiment], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
     let mut levels: Vec<(f64, Vec<f64>)> = Vec::new();
     for cell in cells {
         let planned = cell.experiment.plan.phases.iter().find(|it| it.name == phase);

@@ -1,6 +1,6 @@
 //! Between two versions of a driver its own share grew, and the server's did not (methodology 8.3).
 
-use super::case::{Case, Evidence};
+use super::case::{Case, DiagnosisInput};
 use crate::analysis::changed::{self, DRIVER_PERCENT, PairedChange};
 use crate::analysis::types::Finding;
 use format::{self, figure, time};
@@ -9,7 +9,7 @@ use record::records::Tap;
 pub const NAME: &str = "driver-share";
 
 /// The first arm of each adapter against its other versions.
-pub fn rule(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+pub fn rule(_: &DiagnosisInput<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (at, case) in cases.iter().enumerate() {
         let same = |other: &&Case<'_>| other.arm.adapter == case.arm.adapter;

@@ -18,9 +18,9 @@ mod tap_unseen;
 
 use crate::analysis::types::Finding;
 use case::Case;
-use contention::Cell;
+use contention::SweptExperiment;
 
-pub use case::Evidence;
+pub use case::DiagnosisInput;
 pub use no_cause::NAME as NO_CAUSE;
 
 /// The input of a rule.
@@ -28,11 +28,11 @@ pub enum Rule {
     /// One arm in one phase.
     Arm(fn(&Case<'_>) -> Option<Finding>),
     /// The arms of a phase together.
-    Phase(fn(&Evidence<'_>, &[Case<'_>]) -> Vec<Finding>),
+    Phase(fn(&DiagnosisInput<'_>, &[Case<'_>]) -> Vec<Finding>),
     /// The experiment, once the other rules have spoken.
-    Findings(fn(&Evidence<'_>, &[Finding]) -> Option<Finding>),
+    Findings(fn(&DiagnosisInput<'_>, &[Finding]) -> Option<Finding>),
     /// The experiments of a sweep.
-    Sweep(fn(&[Cell]) -> Vec<Finding>),
+    Sweep(fn(&[SweptExperiment]) -> Vec<Finding>),
 }
 
 /// By name, in the order of `docs/diagnosis.md`, which a test holds.
@@ -59,7 +59,7 @@ const COMPARING: [&str; 2] = [driver_share::NAME, tap_cost::COST];
 /// phase.
 ///
 /// The A/A arm is left out: it would repeat the findings of the baseline.
-pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
+pub fn findings(evidence: &DiagnosisInput<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for phase in &evidence.experiment.plan.phases {
         let arms = evidence.experiment.arms.iter().filter(|arm| !arm.is_aa);
@@ -88,7 +88,7 @@ pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// The findings of a sweep, over all its experiments.
-pub fn sweep_findings(cells: &[Cell]) -> Vec<Finding> {
+pub fn sweep_findings(cells: &[SweptExperiment]) -> Vec<Finding> {
     let found = rules().map(|it| if let Rule::Sweep(it) = it { it(cells) } else { Vec::new() });
     found.flatten().collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::Evidence;
+use super::case::DiagnosisInput;
 use super::{tap_cost, tap_unseen};
 use crate::analysis::types::Finding;
 use stats::verdict::Verdict;
@@ -11,7 +11,7 @@ pub const NAME: &str = "no-cause-found";
 
 /// One sentence for all phases in which an arm is SLOWER or FASTER and no other rule fired. A limit
 /// of the tap's view is no cause.
-pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
+pub fn rule(evidence: &DiagnosisInput<'_>, found: &[Finding]) -> Option<Finding> {
     let differs = |phase: &str| {
         let mut rows = evidence.comparisons.iter();
         let clear = [Verdict::Slower, Verdict::Faster];

@@ -1,6 +1,6 @@
 //! The cost of the tap itself, and whether arms sent the same work.
 
-use super::case::{Case, Evidence, numbers_of};
+use super::case::{Case, DiagnosisInput, numbers_of};
 use crate::analysis::types::{Finding, Metric};
 use format::{self, time};
 use record::records::Tap;
@@ -10,11 +10,11 @@ pub const COST: &str = "tap-cost";
 pub const FAIRNESS: &str = "fairness";
 
 /// The baseline through the tap against the arm that goes past it.
-pub fn cost(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+pub fn cost(evidence: &DiagnosisInput<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
     cost_of(evidence, cases).into_iter().collect()
 }
 
-fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
+fn cost_of(evidence: &DiagnosisInput<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     let (through, past) = (cases.first()?, cases.iter().find(|case| case.arm.is_direct)?);
     let p50 = |case: &Case<'_>| case.rows.first()?.get(Metric::P50);
     let (through_us, past_us) = (p50(through)?, p50(past)?);
@@ -41,7 +41,7 @@ fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
 }
 
 /// Arms whose work on the wire differs from the baseline's.
-pub fn unfair(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+pub fn unfair(_: &DiagnosisInput<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
     // The last round that every arm has: signatures and batches do not change from round to round.
     let last = |case: &Case<'_>| {
         let run = case.measured.iter().rev().find(|run| run.tap.is_some())?;

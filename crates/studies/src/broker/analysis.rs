@@ -5,7 +5,7 @@ use format::time;
 use record::records::{Broker, Experiment, PhaseRun, Run};
 use stats::curve::Curve;
 use stats::descriptive::{OverRounds, over_rounds};
-use stats::gates::Gate;
+use stats::gates::GateId;
 use stats::overload::predicted_slope_us;
 use workload::plan::{Pacing, Phase};
 
@@ -46,7 +46,7 @@ fn phase_analysis(experiment: &Experiment, runs: &[Run], phase: &Phase) -> Phase
 /// Why the messages of a phase tell nothing of its driver: with many failed inserts the others are
 /// no fair sample.
 fn failed_inserts(phase: &PhaseRun) -> Option<&str> {
-    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors)?;
+    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == GateId::Errors)?;
     Some(&gate.reason)
 }
 

@@ -8,7 +8,7 @@ use judge::analysis::types::{AlsoRow, Analysis, ComparisonRow, Metric};
 use record::folder::Folder;
 use record::records::{Arm, Experiment};
 
-pub struct Made {
+pub struct SearchExperiment {
     folder: Folder,
     // On the heap: a future holds several.
     record: Box<Experiment>,
@@ -34,7 +34,7 @@ impl Entry {
     }
 }
 
-impl Made {
+impl SearchExperiment {
     pub fn open(path: &Path, analysis: Analysis) -> Result<Self> {
         let (folder, record) = Folder::open(path)?;
         Ok(Self { folder, record: Box::new(record), analysis: Box::new(analysis) })
