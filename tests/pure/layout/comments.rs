@@ -14,8 +14,8 @@ const HEADLESS: &[(&str, usize)] = &[
     ("measure", 26),
     ("record", 29),
     ("report", 19),
-    ("src", 19),
-    ("studies", 51),
+    ("src", 16),
+    ("studies", 49),
 ];
 
 /// Lines of comments and documents that still have a word to avoid (docs/style.md), by crate or
@@ -31,8 +31,8 @@ const AVOIDED: &[(&str, usize)] = &[
     ("protocol", 1),
     ("record", 13),
     ("report", 12),
-    ("src", 10),
-    ("studies", 24),
+    ("src", 9),
+    ("studies", 21),
     ("tap", 2),
 ];
 
@@ -72,6 +72,12 @@ fn documents() -> Vec<(String, String)> {
 fn assert_allowed(what: &str, found: &BTreeMap<String, Vec<String>>, allowed: &[(&str, usize)]) {
     let allowed: BTreeMap<&str, usize> = allowed.iter().copied().collect();
     let mut wrong = Vec::new();
+    for (place, limit) in &allowed {
+        let left = found.get(*place).map_or(0, Vec::len);
+        if left < *limit {
+            wrong.push(format!("{place}: {left}, allowed {limit}: lower the exception to {left}"));
+        }
+    }
     for (place, lines) in found {
         let limit = allowed.get(place.as_str()).copied().unwrap_or(0);
         if lines.len() > limit {
