@@ -45,7 +45,7 @@ const SCAN_MAX: usize = 30;
 const SCAN_ROUNDS: u32 = 8;
 /// So few versions are no series: neighbours are compared with each other.
 const NEIGHBOURS_MAX: usize = 3;
-/// Of the comparison that confirms a step, and of that of both ends.
+/// Rounds of the comparison that confirms a step, and of the one of both ends.
 const FRESH_ROUNDS: u32 = 20;
 /// So many in a row that cannot be measured are no matter of versions.
 const IN_A_ROW_MAX: u32 = 10;

@@ -22,7 +22,7 @@ struct DiffRow {
     /// Operations a second: median of the rounds, lowest, highest.
     throughput_a: Rates,
     throughput_b: Rates,
-    /// Of time per operation, by the medians; + is slower.
+    /// Change of time per operation, by the medians; + is slower.
     change_percent: f64,
 }
 

@@ -51,7 +51,7 @@ pub fn finish(ask: &Ask, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
     };
     let is_cut = |it: &ServerExperiment| it.experiment.ended == Some(Ended::Interrupted);
     let stopped = !stopped.is_empty() || begun.iter().any(is_cut);
-    // Those of a sweep were shown as they ended.
+    // The experiments of a sweep were shown as they ended.
     let unshown = begun.iter().zip(analysis.each()).filter(|_| analysis.parameter.is_none());
     for (made, (.., analysis)) in unshown {
         shown(&made.folder, analysis)?;

@@ -80,7 +80,7 @@ impl MadeParts {
             made.push((name, part, experiment, runs));
         }
         if is_earlier {
-            // Its parts were made one after the other.
+            // An earlier version made the parts one after the other.
             made.sort_by(|(.., a, _), (.., b, _)| a.started_at.cmp(&b.started_at));
             return Ok(Self { made, not_begun: Vec::new() });
         }

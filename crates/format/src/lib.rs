@@ -136,7 +136,7 @@ pub fn decimals(low: f64, high: f64) -> usize {
     exponent.map_or(0, |exponent| (1 - exponent).clamp(0, 3) as usize)
 }
 
-/// With a fixed number of decimals: `7.2`, `-0.4`; never `-0.0`.
+/// Number with a fixed number of decimals: `7.2`, `-0.4`; never `-0.0`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if is_zero(&text) { text.trim_start_matches('-').to_owned() } else { text }
@@ -152,7 +152,7 @@ fn is_zero(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'))
 }
 
-/// With at most so many decimals: `3`, `95.1`.
+/// Number with at most this many decimals: `3`, `95.1`.
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     if !text.contains('.') {

@@ -14,7 +14,7 @@ use record::records::{Experiment, Run};
 pub struct Format {
     /// The name that `--format` knows it by.
     pub name: &'static str,
-    /// Its words in `--help`.
+    /// Description in `--help`.
     pub about: &'static str,
     /// One experiment, and several of one folder; None: it is a format of studies alone.
     pub(super) experiments: Option<Writers>,

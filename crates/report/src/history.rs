@@ -7,7 +7,7 @@ use judge::analysis::since::label;
 use judge::analysis::types::{Analysis, ChangeRow, Metric, ResultRow, SinceRow};
 use stats::descriptive::{median, median_interval};
 
-/// Of the interval around each point.
+/// Error spent on the interval around each point.
 const ALPHA: f64 = 0.05;
 /// Columns of a bar in the terminal.
 const BAR: f64 = 32.0;
@@ -81,7 +81,7 @@ pub fn bars(analysis: &Analysis) -> Vec<Vec<String>> {
     of_throughput(analysis).map(named).collect()
 }
 
-/// Those of one series, with the figure of its metric.
+/// Bars of one series, with the figure of its metric.
 pub fn bars_of(analysis: &Analysis, row: &SinceRow) -> Vec<String> {
     let points = points(analysis, row);
     let highest = points.iter().map(|(_, it)| it.median).fold(0.0, f64::max);

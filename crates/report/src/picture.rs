@@ -31,7 +31,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let analysis = report.analysis;
     let phases = view::phases(analysis);
     let changes: Vec<_> = phases.iter().map(|it| plots::comparisons(analysis, it)).collect();
-    // With the A/A arm alone nothing is compared: there is one driver, and what it measured.
+    // The A/A arm alone compares nothing: there is one driver, and what it measured.
     let is_compared = analysis.comparisons.iter().any(|it| !it.is_aa);
     let axis = Axis::of_changes(changes.iter().flatten()).filter(|_| is_compared);
     let mut all = vec![head(analysis, axis.is_some())];

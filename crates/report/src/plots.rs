@@ -18,7 +18,7 @@ pub const WIDTH: f64 = WORDS + 144.0;
 const TOP: f64 = 26.0;
 /// Between names and plot.
 const BLANK: f64 = 14.0;
-/// Of an axis, at most.
+/// Largest number of steps of an axis.
 const STEPS: f64 = 6.0;
 /// Between the middles of two numbers on an axis.
 const APART: f64 = 46.0;
@@ -62,7 +62,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Of changes; None where no comparison has an interval.
+    /// Axis of changes; None where no comparison has an interval.
     ///
     /// It is logarithmic in the ratio of times: twice as slow and twice as fast are equally far
     /// from zero, as in the estimator (methodology 3.2).
@@ -78,7 +78,7 @@ impl Axis {
         };
         let mut axis =
             Self { low, high, linear: log, ticks: Vec::new(), ends: ["← faster", "slower →"] };
-        // As far apart as their texts are wide.
+        // Ticks closer than their texts are wide would overlap.
         for percent in percent_ticks(high.max(-low)) {
             let distance = |(other, _): &(f64, String)| (axis.x(percent) - axis.x(*other)).abs();
             let is_inside = (low..=high).contains(&log(percent));
@@ -89,7 +89,7 @@ impl Axis {
         Some(axis)
     }
 
-    /// Of operations a second; None where nothing was measured.
+    /// Axis of operations a second; None where nothing was measured.
     pub fn of_rounds<'a>(rows: impl Iterator<Item = &'a PlotRow<'a>>) -> Option<Self> {
         let values: Vec<f64> =
             rows.flat_map(|row| row.rates().iter().filter_map(|it| finite(*it))).collect();

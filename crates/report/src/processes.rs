@@ -4,7 +4,7 @@ use base::say::clean;
 use format::{self, MISSING};
 use judge::analysis::types::{Metric, ResultRow};
 
-/// Of more arms the ends of their memory are told: nobody reads thirty.
+/// Arms that are named; of more, the range of memory alone: no one reads thirty names.
 const NAMED_MAX: usize = 8;
 
 pub fn notes(results: &[&ResultRow]) -> impl Iterator<Item = String> {

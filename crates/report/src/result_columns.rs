@@ -10,7 +10,7 @@ use judge::analysis::types::{Metric, ResultRow};
 #[derive(Debug, Clone, Serialize)]
 pub struct ResultColumn {
     pub name: &'static str,
-    /// Its head in a terminal, `{}` where the unit is.
+    /// Column head in a terminal, `{}` where the unit is.
     #[serde(skip)]
     pub head: &'static str,
     /// Empty where it has none.

@@ -12,7 +12,7 @@ const NARROWEST: usize = 8;
 
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// Its name; a line break parts the unit from it.
+    /// Name of the column; a line break separates it from the unit.
     pub head: String,
     /// Whether it holds figures: they end below each other and are never broken.
     pub is_figure: bool,
@@ -44,7 +44,7 @@ impl Cell {
 #[derive(Debug, Clone)]
 pub struct Table {
     pub columns: Vec<Column>,
-    /// As many cells each as there are columns.
+    /// Rows, each with one cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -59,7 +59,7 @@ impl Table {
         Self::total(&self.widths(page_width)) <= page_width
     }
 
-    /// Its lines for a page so wide: if they do not fit, heads of figures are broken, then names.
+    /// Lines for a page of this width: if they do not fit, heads of figures break, then names.
     pub fn lines(&self, page_width: usize, paint: Paint) -> Vec<String> {
         let widths = self.widths(page_width);
         let head = |column: &Column| Cell { text: column.head.clone(), ink: Ink::Dim };

@@ -14,7 +14,7 @@ const BYTES_MAX: u64 = 8 << 20;
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct BisectRequest {
     pub metric: Metric,
-    /// As `-d` takes them, in the order of their releases.
+    /// Versions as `-d` takes them, in the order of their releases.
     pub versions: Vec<String>,
     /// `--seed`.
     pub seed: Option<u64>,

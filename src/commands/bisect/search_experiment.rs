@@ -24,7 +24,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Of its series.
+    /// Name of the series that the version belongs to.
     pub fn label(&self) -> String {
         since::label(&self.arm.id)
     }
@@ -45,7 +45,7 @@ impl SearchExperiment {
         phase.ok_or_else(|| nothing("no phase was measured"))
     }
 
-    /// Of the first two versions.
+    /// Comparison of the first two versions.
     pub fn comparison(&self, (phase, metric): (&str, Metric)) -> Result<ComparisonRow> {
         let mut rows = self.analysis.comparisons.iter().filter(|row| !row.is_aa);
         let row = rows.find(|row| row.phase == phase && row.metric == metric);
@@ -57,7 +57,7 @@ impl SearchExperiment {
         judge::also(&self.folder, &self.record, phase, metric)
     }
 
-    /// Those of `asked`, by their places in `versions`, that have an arm.
+    /// Entries of `asked`, by their places in `versions`, that have an arm.
     pub fn entries(
         &self,
         asked: &[usize],

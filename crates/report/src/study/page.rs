@@ -92,7 +92,7 @@ impl View {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvidenceView {
-    /// Its subject.
+    /// Subject of the evidence.
     pub heading: String,
     /// The finding, with its numbers.
     pub sentences: Vec<String>,
@@ -103,7 +103,7 @@ pub struct EvidenceView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseView {
     pub name: String,
-    /// Its work, in a paragraph.
+    /// Work of the phase, in a paragraph.
     pub about: String,
     pub table: Table,
     pub figures: Vec<Figure>,
@@ -118,7 +118,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Of a drawing, its title the caption.
+    /// Figure of a drawing, whose title is the caption.
     pub fn of(drawing: &Drawing) -> Self {
         Self { caption: drawing.title().to_owned(), svg: drawing.svg() }
     }

@@ -114,7 +114,7 @@ pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     facts.into_iter().map(|(name, value)| (name.to_owned(), clean(&value))).collect()
 }
 
-/// Of each process as `ulimit` has them; those that are alike are named together.
+/// Limits of each process, as `ulimit` shows them; processes with equal limits share an entry.
 fn limits(experiment: &Experiment) -> Option<String> {
     let arms = experiment.arms.iter().chain(&experiment.consumer);
     let clients = arms.map(|arm| (arm.id.as_str(), arm.limits.as_ref()));

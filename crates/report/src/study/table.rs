@@ -31,7 +31,7 @@ impl Table {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
     pub name: String,
-    /// Its unit; empty without.
+    /// Unit of the figures; empty if they have none.
     pub unit: String,
     /// Whether it holds figures, which stand to the right and sort as numbers.
     pub is_figure: bool,
@@ -58,7 +58,7 @@ impl Column {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TableRow {
     pub arm: String,
-    /// As many as there are columns.
+    /// One text for each column.
     pub cells: Vec<String>,
 }
 
