@@ -8,13 +8,8 @@ use crate::support::root;
 use regex_lite::Regex;
 
 /// Comments that still begin without their subject, by crate or folder: numbers may only fall.
-const HEADLESS: &[(&str, usize)] = &[
-    ("judge", 19),
-    ("measure", 26),
-    ("record", 29),
-    ("src", 8),
-    ("studies", 49),
-];
+const HEADLESS: &[(&str, usize)] =
+    &[("judge", 19), ("measure", 26), ("record", 29), ("src", 8), ("studies", 49)];
 
 /// Lines of comments and documents that still have a word to avoid (docs/style.md), by crate or
 /// folder: numbers may only fall.
