@@ -55,9 +55,9 @@ fn limit(unit: MetricUnit, text: &str) -> Option<f64> {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum GateFigure {
-    /// Of each arm's own.
+    /// Value of each arm by itself.
     Own(Metric),
-    /// Of each arm against the baseline, by the interval of throughput.
+    /// Change of each arm against the baseline, by the interval of throughput.
     Slower,
 }
 

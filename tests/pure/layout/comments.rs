@@ -9,7 +9,7 @@ use regex_lite::Regex;
 
 /// Comments that still begin without their subject, by crate or folder: numbers may only fall.
 const HEADLESS: &[(&str, usize)] =
-    &[("judge", 19), ("measure", 26), ("record", 29), ("src", 8), ("studies", 49)];
+    &[("judge", 8), ("measure", 26), ("record", 29), ("src", 8), ("studies", 49)];
 
 /// Lines of comments and documents that still have a word to avoid (docs/style.md), by crate or
 /// folder: numbers may only fall.
@@ -19,7 +19,7 @@ const AVOIDED: &[(&str, usize)] = &[
     ("adapters", 1),
     ("docs", 2),
     ("format", 1),
-    ("judge", 13),
+    ("judge", 12),
     ("measure", 37),
     ("protocol", 1),
     ("record", 13),

@@ -78,7 +78,7 @@ impl ServerPair<'_> {
         let (a, b) = neighbours(rounds, values);
         let name_a = format!("on {}", from.server);
         let name_b = format!("{} on {}", arms[0].id, to.server);
-        // Its look is that of both, as for the differences of drivers.
+        // The server with fewer rounds sets the look, as for the differences of drivers.
         let is_shorter = to.rounds.compared().len() < from.rounds.compared().len();
         let shorter = if is_shorter { to } else { from };
         let threshold = ThresholdParts {

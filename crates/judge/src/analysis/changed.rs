@@ -12,7 +12,7 @@ use stats::threshold::{Interleave, Quantity};
 
 const ALPHA: f64 = 0.05;
 const TENFOLD_PERCENT: f64 = 900.0;
-/// As the floor of throughput with whole runs (section 3.3).
+/// Threshold equal to the floor of throughput with whole runs (section 3.3).
 pub const DRIVER_PERCENT: f64 = 3.0;
 /// Handshakes and monitors are not the same number in each round.
 const WIRE_PERCENT: f64 = 2.0;

@@ -95,7 +95,7 @@ const CONDITIONS: [Condition; 14] = [
 ];
 const RUNTIME: &str = "runtime";
 const API: &str = "API";
-/// Of one language: two languages differ in them anyway.
+/// Conditions compared within one language: two languages differ in them anyway.
 const OF_LANGUAGE: [&str; 2] = [RUNTIME, API];
 const NATIVE: &str = "native extension";
 const COUNT: &str = "command of count";
@@ -144,7 +144,7 @@ pub struct Conditions {
     allowed: BTreeSet<String>,
     /// Differences that are the question.
     axis: Vec<String>,
-    /// Of those, what differs along with the driver: no one of them is the cause alone.
+    /// Conditions that differ along with the driver: no one of them is the cause alone.
     at_once: Vec<&'static str>,
 }
 
@@ -243,7 +243,7 @@ fn row(experiment: &Experiment, name: &str, value: impl Fn(&Arm) -> String) -> C
     ConditionRow { condition: name.to_owned(), values }
 }
 
-/// Of an arm's options, those that its driver does not tell.
+/// Options of an arm that its driver does not report.
 fn seen(arm: &Arm) -> String {
     let Some(seen) = &arm.seen else { return "none".to_owned() };
     let names: Vec<&str> = seen.options.keys().map(String::as_str).collect();

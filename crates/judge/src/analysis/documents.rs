@@ -17,7 +17,7 @@ const DIFFERENCE_MIN: f64 = 0.01;
 enum Adds {
     Nothing,
     One,
-    /// As many documents as there are.
+    /// Number of documents.
     Documents,
     /// The number that it is.
     Number,

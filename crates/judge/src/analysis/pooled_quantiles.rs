@@ -8,7 +8,7 @@ use record::records::Quantiles;
 use stats::histogram::Histogram;
 use stats::hlog::IntervalLog;
 
-/// Of one log: ours have at most 64 intervals of some KB for each operation.
+/// Largest log that is read: ours have at most 64 intervals of some KB for each operation.
 const HLOG_BYTES_MAX: u64 = 64 << 20;
 /// Two for each of the 256 operations that a phase can have.
 const TAGS_MAX: usize = 512;

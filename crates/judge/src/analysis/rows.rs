@@ -42,7 +42,7 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     experiment.arms.iter().map(summary).collect()
 }
 
-/// That one arm is left of those that were asked for.
+/// Warning that one arm is left of those that were asked for.
 pub fn alone(experiment: &Experiment) -> Option<String> {
     let mut own = experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
     let (Some(arm), None) = (own.next(), own.next()) else { return None };

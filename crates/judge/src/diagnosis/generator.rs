@@ -12,7 +12,7 @@ const SATURATED: f64 = 0.95;
 /// A runtime of one thread uses little more than one core, for its collector and its file threads.
 /// A runtime well beyond that has more threads.
 const ONE_THREAD_MAX: f64 = 1.15;
-/// As in gate G3: an event loop's timer alone is late by a millisecond.
+/// Limit of gate G3: an event loop's timer alone is late by a millisecond.
 const LAG_MIN_US: f64 = 2_000.0;
 
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
