@@ -234,13 +234,14 @@ pub async fn make(
             return Ok(vec![Ok(Folder::open(&place.path)?.0)]);
         }
     }
-    // Installing takes minutes: whatever else may be wrong is found before.
-    let servers = if serverless { Vec::new() } else { reached(&ask, &places).await? };
-    let data = servers.iter().find_map(Reached::data);
-    capacity::check_disk(&workload, &settings.interleave, together, data)?;
     // Each of them hears a signal from here on.
     let mut requests: Vec<Requests> = places.iter().map(|_| Requests::watch()).collect();
     let first = &mut requests[0];
+    // Installing takes minutes: whatever else may be wrong is found before.
+    let reaching = async { if serverless { Ok(Vec::new()) } else { reached(&ask, &places).await } };
+    let servers = first.or(reaching).await??;
+    let data = servers.iter().find_map(Reached::data);
+    capacity::check_disk(&workload, &settings.interleave, together, data)?;
     let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, first);
     let installed = install.await?;
     let consumer = first.or(installed.consumer(&manifests, &workload.plan)).await??;

@@ -2,11 +2,11 @@
 //! the second at once. A bug ends it as well.
 
 use base::say;
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -40,10 +40,12 @@ impl Stop {
 
 /// SIGINT, SIGTERM, and SIGHUP of a closed terminal.
 pub struct Requests {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Option<Signal>,
+    signals: Vec<Signal>,
 }
+
+/// Signals that were watched before. What they receive until they are watched again is a request to
+/// the next experiment of a sweep, a study or a bisect: between two of them nothing else hears it.
+static RESTING: Mutex<Vec<Vec<Signal>>> = Mutex::new(Vec::new());
 
 impl Requests {
     /// From now on the signals no longer end the program by themselves.
@@ -51,26 +53,22 @@ impl Requests {
     /// # Panics
     /// Never on a system that has signals.
     pub fn watch() -> Self {
+        let rested = RESTING.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let watch = |kind| signal(kind).expect("signals can be watched");
-        Self {
-            interrupt: watch(SignalKind::interrupt()),
-            terminate: watch(SignalKind::terminate()),
-            hangup: (!ignores_hangup()).then(|| watch(SignalKind::hangup())),
-        }
+        let all = || {
+            let hangup = (!ignores_hangup()).then(SignalKind::hangup);
+            let kinds = [SignalKind::interrupt(), SignalKind::terminate()].into_iter();
+            kinds.chain(hangup).map(watch).collect()
+        };
+        Self { signals: rested.unwrap_or_else(all) }
     }
 
     pub async fn next(&mut self) {
-        let hung_up = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => {},
-            _ = self.terminate.recv() => {},
-            _ = hung_up => {},
-        }
+        poll_fn(|context| {
+            let mut any = self.signals.iter_mut().map(|signal| signal.poll_recv(context));
+            any.find(Poll::is_ready).map_or(Poll::Pending, |_| Poll::Ready(()))
+        })
+        .await;
     }
 
     /// Waits for `work`, unless somebody asks to stop first.
@@ -80,6 +78,13 @@ impl Requests {
             () = self.next() => Err(interrupted()),
             answer = work => Ok(answer),
         }
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        let mut resting = RESTING.lock().unwrap_or_else(PoisonError::into_inner);
+        resting.push(std::mem::take(&mut self.signals));
     }
 }
 

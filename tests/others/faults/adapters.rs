@@ -2,15 +2,18 @@
 //! nothing is left behind. No server is needed here; `servers.rs` beside it needs one.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::fake_support::{
-    Lab, QUICK, code, comparison, fake_command, flat, pid, send, stderr, stdout, wait_until,
+    Done, Lab, QUICK, code, comparison, fake_command, flat, noop, pid, send, stderr, stdout,
+    wait_until,
 };
 use crate::run::probe::served;
 use crate::support::said;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid};
 use serde_json::Value;
@@ -229,6 +232,85 @@ fn ctrl_c_in_a_terminal_reaches_the_core_alone() {
     assert_eq!(done.code, 130, "{}", done.stderr);
     assert!(done.stdout.contains("interrupted; seed"), "finished rounds are shown");
     lab.assert_nothing_runs();
+}
+
+/// The values of a sweep that [`swept`] makes.
+const VALUES: [&str; 3] = ["warmup=0.2", "warmup=0.1", "warmup=0.3"];
+
+/// Words of a sweep of two rounds each.
+fn swept(lab: &Lab, drivers: &[&str]) -> Vec<String> {
+    lab.words(drivers, &["--phase", "first", "--rounds", "2", "--sweep", "warmup=0.2,0.1,0.3"])
+}
+
+/// The sweep was interrupted, and goes on after these runs of its values.
+fn sweep_goes_on(lab: &Lab, done: &Done, kept: [usize; 3]) {
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    assert!(done.stderr.contains("\nerror: interrupted\n"), "{}", done.stderr);
+    let last = done.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("hint: to go on: mongodyno resume "), "{}", done.stderr);
+    assert!(last.ends_with("/out"), "all of it, not one value: {}", done.stderr);
+    assert!(done.stdout.contains("noop by warmup"), "what is finished is shown: {}", done.stdout);
+    assert!(done.stdout.contains("warmup=0.3: not begun"), "{}", done.stdout);
+    lab.assert_nothing_runs();
+    let runs = |value: &str| {
+        let path = lab.path("out").join(value).join("runs.jsonl");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = VALUES.map(runs);
+    assert_eq!(before.each_ref().map(Vec::len), kept);
+    let resumed = lab.run(["resume", "out", "--workload", &noop()]);
+    assert_eq!(code(&resumed), 0, "{}", said(&resumed));
+    let after = VALUES.map(runs);
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before[..], after[..before.len()], "what was finished is kept");
+        assert_eq!(after.len(), 6, "two rounds of three arms");
+    }
+    assert!(!stdout(&resumed).contains("not begun"), "{}", said(&resumed));
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn ctrl_c_in_a_value_of_a_sweep_keeps_the_finished_ones() {
+    let lab = Lab::even_and_slow();
+    // The fourth process, in the second round of the second value, hangs.
+    let started = lab.path("started").display().to_string();
+    let hangs = "at=turn fault=hang";
+    lab.scripted(
+        "stuck",
+        &format!(
+            "echo $$ >> '{started}'; [ $(grep -c . '{started}') = 4 ] && set -- {hangs}; exec {}",
+            fake_command(&format!("{QUICK} $*"))
+        ),
+    );
+    let mut child = lab.start(swept(&lab, &["even", "stuck"]));
+    let processes = || fs::read_to_string(&started).unwrap_or_default().lines().count();
+    wait_until("the process that hangs", || processes() == 4);
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert!(done.stdout.contains("warmup=0.1: interrupted after 1 round"), "{}", done.stdout);
+    sweep_goes_on(&lab, &done, [6, 3, 0]);
+}
+
+/// The first report finds its pipe full: the signal comes between two values.
+#[test]
+fn ctrl_c_between_two_values_of_a_sweep_is_heard() {
+    let lab = Lab::even_and_slow();
+    let (mut reader, mut writer) = std::io::pipe().expect("a pipe");
+    let room = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).expect("its size") as usize;
+    writer.write_all(&vec![b' '; room]).expect("there is room");
+    let file = fs::File::create(lab.path("stderr")).expect("a file");
+    let mut command = lab.command(swept(&lab, &["even", "slow"]));
+    let mut child = command.stdout(writer).stderr(file).spawn().expect("it starts");
+    drop(command);
+    let page = lab.path("out").join(VALUES[0]).join("report.html");
+    wait_until("the page before the report", || page.exists());
+    send(pid(&child), Signal::SIGINT);
+    let mut told = String::new();
+    reader.read_to_string(&mut told).expect("text");
+    lab.write("stdout", &told);
+    let done = lab.finish(&mut child);
+    sweep_goes_on(&lab, &done, [6, 0, 0]);
 }
 
 #[test]
