@@ -133,7 +133,8 @@ async fn one(
     let path = path.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
     let (server, name) = (ask.request.server()?.to_owned(), String::new());
     let place = Place { server, name, id, path, probes, resumed };
-    match make(ask, wanted, vec![place], || Ok(())).await?.pop() {
+    // Every verb would hold this large future on its stack.
+    match Box::pin(make(ask, wanted, vec![place], || Ok(()))).await?.pop() {
         Some(made) => show(&made?, ask.here.json).map(Some),
         None => Ok(None),
     }
