@@ -12,8 +12,9 @@ use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
 use studies::broker::{
     Axes, BrokerStudy, Cloud, Content, Measured, POINTS_MAX, Panel, Row, Since, lost, messages,
-    pacing, parts, parts_rows, rows, scatter, taking_part,
+    parts, parts_rows, rows, scatter, taking_part,
 };
+use studies::frame::StudyTable;
 use studies::{Made, render};
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
@@ -260,9 +261,56 @@ fn records_as_words() {
              overwritten in 0 of them."
         )
     );
-    let pacings: Vec<String> = experiment.plan.phases.iter().map(pacing).collect();
-    assert!(pacings[0].starts_with("Each worker waits for an insert"), "{pacings:?}");
-    assert!(pacings[1].starts_with("All messages are intended at the start"), "{pacings:?}");
+}
+
+#[test]
+fn cells_are_those_of_the_rounds_past_the_tap() {
+    let path = tempfile::tempdir().expect("a folder");
+    let (folder, experiment, runs) = made_up(&path.path().join("it"));
+    let table: StudyTable =
+        serde_json::from_slice(&report("json", &folder, &experiment, &runs)).expect("a table");
+    let cell = |phase: &str, arm: &str, metric: &str| {
+        let mut cells = table.cells.iter();
+        let found =
+            cells.find(|it| it.phase == phase && it.arm == arm && it.metric == metric).cloned();
+        found.unwrap_or_else(|| panic!("{phase} {arm} {metric}"))
+    };
+    let median = |phase, arm, metric| cell(phase, arm, metric).value.expect(metric).median;
+    for (phase, classes) in [("awaited", "flat 3/3"), ("burst", "linear 3/3")] {
+        let curve = cell(phase, HOSTILE, "curve");
+        assert_eq!(curve.note.as_deref(), Some(classes));
+        let sent = cell(phase, HOSTILE, "sent");
+        let of_round = f64::from(MESSAGES);
+        assert_eq!(sent.by_round, [Some(of_round); 3]);
+        assert_eq!(sent.value.expect("a sum").median.to_bits(), (3.0 * of_round).to_bits());
+    }
+    assert_eq!(cell("burst", "new@2", "since_intended_curve").note.as_deref(), Some("linear 3/3"));
+    let reasons = cell("burst", HOSTILE, "growth_us").note.expect("reasons");
+    assert!(reasons.starts_with("round 1: latency grows"), "{reasons}");
+    for (metric, wanted) in [
+        ("lost", 3.0),
+        ("cursors_reopened", 3.0),
+        ("made_per_s", 20_000.0),
+        ("received_per_s", 18_000.0),
+        ("driver_first_us", 60.0),
+        ("driver_last_us", 29_000.0),
+        ("parts_matched", 300.0),
+    ] {
+        assert!((median("burst", HOSTILE, metric) - wanted).abs() < 1e-9, "{metric}");
+    }
+    let dead = cell("burst", "dead@4", "sent");
+    assert_eq!((dead.value, &dead.by_round), (None, &vec![None; 3]));
+    assert!(dead.note.is_some_and(|it| it.starts_with("round 1: connect: ")));
+    assert!(!table.cells.iter().any(|it| it.arm == "extra@3" && it.phase == "awaited"));
+    let terminal = String::from_utf8(report("md", &folder, &experiment, &runs)).expect("text");
+    for words in [
+        "Each worker waits for an insert before it makes the next message; ",
+        "All messages are intended at the start; ",
+        "the original, Python",
+        "In all 5,980 of 6,000 messages arrived.",
+    ] {
+        assert!(terminal.contains(words), "{words}: {terminal}");
+    }
 }
 
 #[test]

@@ -156,7 +156,12 @@ pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
             }
         }
     }
-    by_note.into_iter().map(|(note, parts)| format!("{}: {note}", parts.join(", "))).collect()
+    let text = |(note, parts): (String, Vec<&str>)| match parts.join(", ") {
+        // The one experiment of a study by an earlier version.
+        parts if parts.is_empty() => note,
+        parts => format!("{parts}: {note}"),
+    };
+    by_note.into_iter().map(text).collect()
 }
 
 /// Takes back answers that are made of void parts, and says what is in doubt of the others.

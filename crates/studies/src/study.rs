@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::io::Write;
 
 use crate::definition::{Asked, Definition};
-use crate::frame::{self, Cells, EvidenceRow};
+use crate::frame::{self, Cells, EvidenceRow, StudyAnswer};
 use base::error::{Error, Result};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
@@ -43,6 +43,11 @@ pub trait Study: Debug + Sync {
     /// The rows of a question whose rule is the study's own.
     fn own_rows(&self, _id: &str, _: &Outcome<'_>, _: &Cells) -> Vec<EvidenceRow> {
         Vec::new()
+    }
+
+    /// The answer of a question's rows where no rule of `study.toml` settles them.
+    fn own_answer(&self, _id: &str, _: &[EvidenceRow]) -> Option<StudyAnswer> {
+        None
     }
 
     /// Changes the notes on the parts.

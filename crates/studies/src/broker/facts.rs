@@ -1,42 +1,8 @@
-//! How messages are issued, and what became of them, by the records.
+//! What became of the messages, by the records.
 
 use super::rows::in_phase;
 use base::say::clean;
 use record::records::{Broker, Experiment, Run};
-use workload::plan::{Limit, Pacing, Phase};
-
-pub fn pacing(phase: &Phase) -> String {
-    let how = match phase.pacing {
-        Pacing::Awaited { think_ns: 0 } => {
-            "Each worker waits for an insert before it makes the next message".to_owned()
-        }
-        Pacing::Awaited { think_ns } => format!(
-            "Each worker waits for an insert, then sleeps {} before it makes the next message",
-            format::time(think_ns as f64 / 1e3)
-        ),
-        Pacing::Window { size } => format!("Each worker keeps {size} inserts in flight"),
-        Pacing::Rate { per_second, poisson } => {
-            let poisson = if poisson { ", at random times" } else { "" };
-            format!("{} messages a second{poisson}", format::figure(per_second))
-        }
-        Pacing::Burst {} => {
-            "All messages are intended at the start; each driver issues them with the concurrency \
-             it has"
-                .to_owned()
-        }
-    };
-    let workers = if phase.workers == 1 { "worker" } else { "workers" };
-    let limit = match phase.limit {
-        Limit::Operations { count, seconds_max } => {
-            let seconds = seconds_max.map_or(String::new(), |s| format!(", at most {s} s"));
-            format!("; {} messages an arm and round{seconds}", format::count(count))
-        }
-        Limit::Duration { seconds } => {
-            seconds.map_or(String::new(), |seconds| format!("; {seconds} s an arm and round"))
-        }
-    };
-    format!("{how}; {} {workers} a process{limit}.", phase.workers)
-}
 
 /// Messages that did not arrive once and only once, and troubles of the consumer. A sentence an arm
 /// and phase, with the rounds through the tap.

@@ -1,24 +1,24 @@
 //! The study of a capped collection as message broker.
 //!
-//! [`evidence`] answers, and reports only place the answer. [`scatter`] and [`parts`] draw pictures
-//! from plain data. [`rows`] and [`parts_rows`] read it from the folder, run by run.
+//! Its cells come from the messages of each arm, and its rules look at the course of their latency.
+//! [`scatter`] and [`parts`] draw pictures from plain data, which [`rows`] and [`parts_rows`] read
+//! from the folder, run by run.
 
-mod analysis;
 mod cloud;
 mod csv;
-pub mod evidence;
 mod facts;
+mod message_cells;
+mod message_rules;
 mod parts;
 mod picture;
 mod rows;
 mod streams;
-pub mod types;
-mod view;
+#[cfg(test)]
+mod tests;
 
-pub use analysis::analyse;
 pub use cloud::{Axes, Cloud, POINTS_MAX};
 pub use csv::messages;
-pub use facts::{lost, pacing};
+pub use facts::lost;
 pub use parts::{PartsRow, parts, parts_rows};
 pub use picture::{Content, Measured, Panel, Row, Since, scatter};
 pub use rows::{rows, taking_part};
@@ -26,15 +26,13 @@ pub use rows::{rows, taking_part};
 use std::io::Write;
 
 use crate::definition::{Arm, Asked, Definition};
+use crate::frame::{self, Cells, EvidenceRow, StudyAnswer};
 use crate::study::{Flag, Made, Outcome, Study, part};
 use base::error::Result;
 use record::study_folder::StudyPart;
 use record::words::Words;
 use report::drawing::Drawing;
 use report::study::View;
-use schemars::{Schema, schema_for};
-use serde_json::{Value, to_value};
-use types::BrokerAnalysis;
 use workload::plan::Pacing;
 
 const QUICK_WARMUP_S: &str = "0.1";
@@ -84,19 +82,37 @@ impl Study for BrokerStudy {
         })])
     }
 
-    fn schema(&self) -> Option<Schema> {
-        Some(schema_for!(BrokerAnalysis))
+    fn own_cells(&self, made: &Outcome<'_>, cells: &mut Cells) {
+        made.made.iter().for_each(|made| message_cells::push(made, cells));
     }
 
-    fn analysis(&self, made: &Outcome<'_>) -> Value {
-        to_value(analyse(made.only().experiment, made.only().runs)).expect("analyses serialise")
+    fn own_rows(&self, id: &str, _: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
+        message_rules::rows(id, cells)
     }
 
+    fn own_answer(&self, id: &str, rows: &[EvidenceRow]) -> Option<StudyAnswer> {
+        message_rules::answer(id, rows)
+    }
+
+    fn own_notes(&self, made: &Outcome<'_>, notes: &mut Vec<String>) {
+        for run in made.made.iter().flat_map(|made| made.runs) {
+            notes.extend(run.phases.iter().filter_map(|phase| {
+                let reason = message_cells::failed_inserts(phase)?;
+                let (phase, round) = (&phase.phase, run.round);
+                Some(format!("{phase}, round {round}: {reason}; it does not count"))
+            }));
+        }
+    }
+
+    /// With the fate of the messages; the part `streams` has a question of its own.
     fn view(&self, made: &Outcome<'_>) -> View {
         let Made { part, experiment, runs, .. } = *made.only();
-        let is_streams = part == streams::NAME;
-        let definition = if is_streams { streams::definition() } else { self.definition() };
-        view::view(made, definition, &analyse(experiment, runs))
+        let view = View { lost: lost(experiment, runs), ..frame::view(self, made) };
+        if part != streams::NAME {
+            return view;
+        }
+        let Definition { title, question, reading, .. } = streams::definition();
+        View { title, question, notes: reading, ..view }
     }
 
     /// The scatter, and with intended starts a second one, since those. If a round went through the
@@ -125,41 +141,5 @@ impl Study for BrokerStudy {
 
     fn gnuplot(&self) -> Option<&'static str> {
         Some(include_str!("../../../../studies/broker/latency.gp"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use workload::builtin;
-
-    #[test]
-    fn the_programs_of_2014_take_part_as_they_were() {
-        let arms = BrokerStudy.definition().arms;
-        let as_it_was = |driver: &str, phase: &str| {
-            arms.iter().any(|it| it.driver == driver && it.original.as_deref() == Some(phase))
-        };
-        for (driver, phase) in [
-            ("node@1.4.3/maxPoolSize=1024", "burst"),
-            ("node@1.4.3/maxPoolSize=1024/runtime=0.11.14", "burst"),
-            ("node@1.4.3/maxPoolSize=1024/processes=4", "burst"),
-            ("node:mongolian@0.1.18", "burst"),
-            ("python/maxPoolSize=1024", "think"),
-            ("ruby/maxPoolSize=1024", "awaited"),
-            ("cpp", "awaited"),
-        ] {
-            assert!(as_it_was(driver, phase), "{driver}");
-        }
-    }
-
-    #[test]
-    fn a_message_carries_a_date_as_the_originals_did() {
-        for workload in ["broker", "broker-streams"] {
-            let plan = builtin::open(workload, &BTreeMap::new(), 0).expect("a workload").plan;
-            let stamps = &plan.phases[0].operations[0];
-            assert!(format!("{stamps:?}").contains("TimeMs"), "{workload}: {stamps:?}");
-        }
     }
 }

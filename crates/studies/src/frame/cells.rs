@@ -24,6 +24,7 @@ pub fn figure_text(unit: &str, value: f64) -> String {
 /// With its sign, for a sentence.
 pub fn words_text(unit: &str, value: f64) -> String {
     match unit {
+        "us" if value < 0.0 => format!("-{}", format::time(-value)),
         "us" => format::time(value),
         "ms" => format::time(value * 1e3),
         "per_s" => format!("{}/s", format::figure(value)),

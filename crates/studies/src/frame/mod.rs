@@ -28,7 +28,8 @@
 //!    says only what differs: `{phase = "one_by_one"}`, `{arm = "first"}`, `{arm = "the
 //!    original"}`; `paired = true` by round), `grows` (exponent over the parts, or `over =
 //!    "phase"`, `against` a metric; `inverse` for rates), or `own`: rows by
-//!    [`Study::own_rows`](crate::Study::own_rows).
+//!    [`Study::own_rows`](crate::Study::own_rows), which [`own_answer`](crate::Study::own_answer)
+//!    settles where not all arms have to agree.
 //! 7. `yes` and `no` are bands (`above`, `below`) that hold a whole interval, `no` all beyond `yes`
 //!    where left out; `level` is the least of an interval that decides, and `settle` is `agree`,
 //!    `any` (one yes is enough) or `every` (one no is enough) for several cells of one arm; arms
@@ -132,7 +133,11 @@ pub fn questions<S: Study + ?Sized>(
             QuestionRule::Own => study.own_rows(&sheet.id, outcome, cells),
             _ => question::rows(sheet, cells, &mut remarks),
         };
-        Question::of(sheet, rows, remarks)
+        let mut question = Question::of(sheet, rows, remarks)?;
+        if let Some(answer) = study.own_answer(&sheet.id, &question.rows) {
+            question.answer = answer;
+        }
+        Some(question)
     };
     definition.questions.iter().filter_map(question).collect()
 }
