@@ -304,8 +304,8 @@ fn cells_are_those_of_the_rounds_past_the_tap() {
     assert!(!table.cells.iter().any(|it| it.arm == "extra@3" && it.phase == "awaited"));
     let terminal = String::from_utf8(report("md", &folder, &experiment, &runs)).expect("text");
     for words in [
-        "Each worker waits for an insert before it makes the next message; ",
-        "All messages are intended at the start; ",
+        "Each worker waits for an insert before it makes the next message. Workers: ",
+        "All messages are intended at the start; each driver issues them ",
         "the original, Python",
         "In all 5,980 of 6,000 messages arrived.",
     ] {

@@ -134,7 +134,8 @@ fn push_metric<'a>(
     cell
 }
 
-/// The classes by round have their count as note, the growths their reasons.
+/// The classes by round have their count as note, the growths the reasons of rounds that are not
+/// flat.
 pub fn push_curves(
     [part, phase, arm]: [&str; 3],
     since: &str,
@@ -152,10 +153,11 @@ pub fn push_curves(
             cell.note = Some(tally_text(&cell.by_round));
         } else if name == "growth_us" {
             let reason = |(round, it): (&u32, &Option<&Curve>)| {
-                Some(format!("round {round}: {}", (*it)?.reason))
+                let curve = (*it).filter(|it| it.class != Class::Flat)?;
+                Some(format!("round {round}: {}", curve.reason))
             };
             let reasons: Vec<String> = rounds.iter().zip(curves).filter_map(reason).collect();
-            cell.note = Some(reasons.join("; "));
+            cell.note = (!reasons.is_empty()).then(|| reasons.join("; "));
         }
     }
 }

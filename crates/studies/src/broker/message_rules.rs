@@ -192,10 +192,10 @@ fn answer_rows(cells: &Cells) -> Vec<EvidenceRow> {
     if asked.iter().all(|id| rows(id, cells).is_empty()) {
         return Vec::new();
     }
-    let leg = |(id, words): (&str, &str)| EvidenceRow {
+    let leg = |(id, arm, words): (&str, &str, &str)| EvidenceRow {
         part: String::new(),
-        phase: id.to_owned(),
-        arm: "all".to_owned(),
+        phase: String::new(),
+        arm: arm.to_owned(),
         unit: String::new(),
         value: None,
         answer: match answer(id, &rows(id, cells)) {
@@ -206,8 +206,8 @@ fn answer_rows(cells: &Cells) -> Vec<EvidenceRow> {
         original: false,
     };
     let legs = [
-        (AWAITED, "where each insert awaits the one before it, nothing waits and no driver grows"),
-        (BURST, "where everything is issued at once, every driver grows"),
+        (AWAITED, "drivers that await", "each insert awaits the one before it, and nothing waits"),
+        (BURST, "drivers in a burst", "everything is issued at once, and latency grows"),
     ];
     legs.into_iter().map(leg).collect()
 }
