@@ -39,6 +39,7 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/measure/src/summary/tests.rs", "the tests of one crate or folder"),
     ("crates/record/src/records.rs", "one format, in the order of its fields"),
     ("crates/report/src/view.rs", "not cut yet"),
+    ("crates/studies/src/broker/message_rules/tests.rs", "the tests of one file"),
     ("crates/studies/src/bulk_load/tests.rs", "the tests of one crate or folder"),
     ("crates/studies/src/driver_upgrade/tests.rs", "the tests of one crate or folder"),
     ("crates/tap/src/framing.rs", "not cut yet"),

@@ -14,18 +14,18 @@ use stats::overload::predicted_slope_us;
 const CLASS_UNIT: &str = "class: 0 flat, 1 linear, 2 logarithmic, 3 growing, 4 unclear";
 /// `growing` is growth by neither a line nor a logarithm.
 const CLASSES: [&str; 5] = ["flat", "linear", "logarithmic", "growing", "unclear"];
-pub const FLAT: f64 = 0.0;
+pub const FLAT: usize = 0;
 
 /// Before the metrics of the curve from the moment a message was intended, in the order intended.
 pub const SINCE_INTENDED: &str = "since_intended_";
 
-/// Name, unit and reading in one round.
-type Metric<Reading> = (&'static str, &'static str, Reading);
-/// One round.
+/// In one round.
 type Counted<'a> = (&'a PhaseRun, &'a Broker);
+type MessageReading = fn(&PhaseRun, &Broker) -> Option<f64>;
+type CurveReading = fn(&Curve) -> Option<f64>;
 
-/// The value of a count is its sum over the rounds.
-static METRICS: [Metric<fn(&PhaseRun, &Broker) -> Option<f64>>; 20] = [
+/// Names, units and readings. The value of a count is its sum over the rounds.
+static METRICS: [(&str, &str, MessageReading); 20] = [
     ("latency_p50_us", "us", |_, it| it.latency.p50_us),
     ("latency_p90_us", "us", |_, it| it.latency.p90_us),
     ("slope_predicted_us", "us", |_, it| {
@@ -52,8 +52,8 @@ static METRICS: [Metric<fn(&PhaseRun, &Broker) -> Option<f64>>; 20] = [
     ("consumer_peak_bytes", "bytes", |_, it| Some(it.consumer.rss_peak_bytes as f64)),
 ];
 
-/// With their intervals in each round.
-static CURVE_METRICS: [Metric<fn(&Curve) -> Option<f64>>; 6] = [
+/// Figures of the curve of a round, with the ends of their intervals.
+static CURVE_METRICS: [(&str, &str, CurveReading); 6] = [
     ("curve", CLASS_UNIT, |it| Some(class(it) as f64)),
     ("slope_us", "us", |it| Some(it.slope_us_per_message?.estimate)),
     ("growth_us", "us", |it| Some(it.growth_us?.estimate)),
@@ -83,7 +83,7 @@ pub fn push(made: &Made<'_>, cells: &mut Cells) {
     }
 }
 
-/// Of part, phase and arm; false where the arm has no part in the phase.
+/// Adds the cells of one part, phase and arm; false where the arm has no part in the phase.
 fn push_arm(of: [&str; 3], rounds: &[u32], runs: &[&Run], cells: &mut Cells) -> bool {
     let [part, phase, arm] = of;
     let lost: Vec<String> = runs.iter().filter_map(|run| lost(run, phase)).collect();
@@ -102,19 +102,16 @@ fn push_arm(of: [&str; 3], rounds: &[u32], runs: &[&Run], cells: &mut Cells) -> 
             cell.note = Some(lost.join("; "));
         }
     }
-    let curves: [(&str, fn(&Broker) -> Option<&Curve>); 2] = [
-        ("", |it| Some(&it.curve)),
-        (SINCE_INTENDED, |it| it.curve_since_intended.as_ref()),
-    ];
-    for (since, of) in curves {
-        let curves: Vec<_> = each.iter().map(|it| of(it.as_ref()?.1)).collect();
+    let made = each.iter().map(|it| Some(&it.as_ref()?.1.curve)).collect::<Vec<_>>();
+    let intended = each.iter().map(|it| it.as_ref()?.1.curve_since_intended.as_ref()).collect();
+    for (since, curves) in [("", made), (SINCE_INTENDED, intended)] {
         if curves.iter().any(Option::is_some) {
-            push_curves([part, phase, arm], since, rounds, &curves, cells);
+            push_curves(of, since, rounds, &curves, cells);
         }
     }
     let tapped = runs.iter().filter(|run| run.tapped).find_map(|run| counted(run, phase));
     if let Some((_, broker)) = tapped {
-        push_tapped([part, phase, arm], broker, cells);
+        push_tapped(of, broker, cells);
     }
     true
 }
@@ -152,11 +149,10 @@ pub fn push_curves(
             cell.value = None;
             cell.note = Some(tally_text(&cell.by_round));
         } else if name == "growth_us" {
-            let reason = |(round, it): (&u32, &Option<&Curve>)| {
-                let curve = (*it).filter(|it| it.class != Class::Flat)?;
-                Some(format!("round {round}: {}", curve.reason))
-            };
-            let reasons: Vec<String> = rounds.iter().zip(curves).filter_map(reason).collect();
+            let each = rounds.iter().zip(curves).filter_map(|(round, it)| Some((round, (*it)?)));
+            let not_flat = each.filter(|(_, it)| it.class != Class::Flat);
+            let reasons = not_flat.map(|(round, it)| format!("round {round}: {}", it.reason));
+            let reasons: Vec<String> = reasons.collect();
             cell.note = (!reasons.is_empty()).then(|| reasons.join("; "));
         }
     }
@@ -216,16 +212,12 @@ fn class(curve: &Curve) -> usize {
 
 /// `linear 5/5`, or the classes by rounds, the most frequent first: `linear 3, flat 2`.
 fn tally_text(classes: &[Option<f64>]) -> String {
-    let count = |class: usize| classes.iter().flatten().filter(|it| **it == class as f64).count();
-    let mut counts: Vec<(&str, usize)> =
-        CLASSES.iter().enumerate().map(|(class, name)| (*name, count(class))).collect();
-    counts.retain(|(_, count)| *count > 0);
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    match counts[..] {
-        [(name, all)] => format!("{name} {all}/{all}"),
-        _ => {
-            let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
-            each.collect::<Vec<_>>().join(", ")
-        }
+    let count = |class: usize| classes.iter().flatten().filter(|it| **it as usize == class).count();
+    let counts = CLASSES.iter().enumerate().map(|(class, name)| (*name, count(class)));
+    let mut counts: Vec<(&str, usize)> = counts.filter(|(_, count)| *count > 0).collect();
+    if let [(name, all)] = counts[..] {
+        return format!("{name} {all}/{all}");
     }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,9 @@
 //! Rules of the questions that no band answers: an arm has a course over its rounds, and most arms
 //! have to agree (methodology 8.8).
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use super::message_cells::{FLAT, SINCE_INTENDED};
@@ -49,10 +52,11 @@ pub struct ArmMessages<'a> {
 }
 
 impl<'a> ArmMessages<'a> {
-    /// Of all arms with a round, in one phase or in all.
+    /// Every arm with a round, in one phase or in all.
     pub fn all(cells: &'a Cells, phase: Option<&str>) -> Vec<Self> {
         let has = |it: &&StudyCell| {
-            it.metric == "curve" && it.by_round.iter().any(Option::is_some)
+            it.metric == "curve"
+                && it.by_round.iter().any(Option::is_some)
                 && phase.is_none_or(|phase| phase == it.phase)
         };
         cells.all.iter().filter(has).map(|curve| Self { cells, curve }).collect()
@@ -97,7 +101,7 @@ impl<'a> ArmMessages<'a> {
         let classes = self.by_round(&format!("{since}curve"));
         let rounds = classes.iter().flatten().count();
         let most = |count: usize| count as f64 >= AGREEING * rounds as f64;
-        let flat = classes.iter().flatten().filter(|it| **it == FLAT).count();
+        let flat = classes.iter().flatten().filter(|it| **it as usize == FLAT).count();
         let grew = self.grew(since).into_iter().flatten().filter(|it| *it).count();
         (rounds > 0).then(|| match () {
             () if most(flat) || self.is_level(since, rounds) => Course::Flat,
@@ -122,7 +126,7 @@ impl<'a> ArmMessages<'a> {
         EvidenceRow::of(self.cell(metric).unwrap_or(self.curve), answer, words)
     }
 
-    /// Its growth and classes, and the reasons where its course is not the usual one.
+    /// Growth and classes, and the reasons where the course is not the usual one.
     fn of_course(&self, since: &str, usual: Course) -> Option<EvidenceRow> {
         let course = self.course(since)?;
         let note = |metric: &str| self.cell(&format!("{since}{metric}"))?.note.clone();
@@ -150,9 +154,7 @@ pub fn rows(id: &str, cells: &Cells) -> Vec<EvidenceRow> {
     let several = |rows: Vec<EvidenceRow>| if rows.len() < 2 { Vec::new() } else { rows };
     match id {
         "answer" => answer_rows(cells),
-        AWAITED | "rate" => {
-            several(of_course(ArmMessages::all(cells, Some(id)), "", Course::Flat))
-        }
+        AWAITED | "rate" => several(of_course(ArmMessages::all(cells, Some(id)), "", Course::Flat)),
         BURST => several(of_course(burst(), SINCE_INTENDED, Course::Grows)),
         "replay" => {
             let mut all = ArmMessages::all(cells, None);
@@ -182,7 +184,13 @@ pub fn answer(id: &str, rows: &[EvidenceRow]) -> Option<StudyAnswer> {
         "pool" | "processes" => (yes == all, yes == 0 && no > 0),
         _ => return None,
     };
-    Some(if is_yes { Yes } else if is_no { No } else { NotShown })
+    Some(if is_yes {
+        Yes
+    } else if is_no {
+        No
+    } else {
+        NotShown
+    })
 }
 
 /// The growth is a queue that the program makes where it goes with the pacing: nobody grows who
@@ -233,8 +241,7 @@ fn where_row(it: &ArmMessages<'_>) -> Option<EvidenceRow> {
     let part = |name: &&'static str| Some((*name, at(name, "first")?, at(name, "last")?));
     let parts: Vec<(&str, f64, f64)> = WAYS.iter().filter_map(part).collect();
     let grown: f64 = parts.iter().map(|(_, first, last)| (last - first).max(0.0)).sum();
-    let (name, first, last) =
-        *parts.iter().max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
+    let (name, first, last) = *parts.iter().max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
     let least = it.by_round("threshold_us").iter().flatten().copied().fold(f64::INFINITY, f64::min);
     if grown <= least {
         let words = "through the tap it did not grow".to_owned();
@@ -273,7 +280,11 @@ fn pace_rows(arms: &[ArmMessages<'_>]) -> Vec<EvidenceRow> {
             let course = if grew { "grows" } else { "does not grow" };
             format!("{} times {course}", format::fixed(ratio, 2))
         });
-        keepers.push(format!("{}, round by round: {}", it.arm(), each.collect::<Vec<_>>().join(", ")));
+        keepers.push(format!(
+            "{}, round by round: {}",
+            it.arm(),
+            each.collect::<Vec<_>>().join(", ")
+        ));
     }
     let row = |name: &str, of: &[(f64, bool)], wanted: fn(f64) -> bool, more: &[String]| {
         let grew = of.iter().filter(|(_, grew)| *grew).count();

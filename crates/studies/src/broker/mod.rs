@@ -13,8 +13,6 @@ mod parts;
 mod picture;
 mod rows;
 mod streams;
-#[cfg(test)]
-mod tests;
 
 pub use cloud::{Axes, Cloud, POINTS_MAX};
 pub use csv::messages;
@@ -104,7 +102,7 @@ impl Study for BrokerStudy {
         }
     }
 
-    /// With the fate of the messages; the part `streams` has a question of its own.
+    /// The fate of the messages is beside it; the part `streams` has a question of its own.
     fn view(&self, made: &Outcome<'_>) -> View {
         let Made { part, experiment, runs, .. } = *made.only();
         let view = View { lost: lost(experiment, runs), ..frame::view(self, made) };
@@ -141,5 +139,41 @@ impl Study for BrokerStudy {
 
     fn gnuplot(&self) -> Option<&'static str> {
         Some(include_str!("../../../../studies/broker/latency.gp"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use workload::builtin;
+
+    #[test]
+    fn the_programs_of_2014_take_part_as_they_were() {
+        let arms = BrokerStudy.definition().arms;
+        let as_it_was = |driver: &str, phase: &str| {
+            arms.iter().any(|it| it.driver == driver && it.original.as_deref() == Some(phase))
+        };
+        for (driver, phase) in [
+            ("node@1.4.3/maxPoolSize=1024", "burst"),
+            ("node@1.4.3/maxPoolSize=1024/runtime=0.11.14", "burst"),
+            ("node@1.4.3/maxPoolSize=1024/processes=4", "burst"),
+            ("node:mongolian@0.1.18", "burst"),
+            ("python/maxPoolSize=1024", "think"),
+            ("ruby/maxPoolSize=1024", "awaited"),
+            ("cpp", "awaited"),
+        ] {
+            assert!(as_it_was(driver, phase), "{driver}");
+        }
+    }
+
+    #[test]
+    fn a_message_carries_a_date_as_the_originals_did() {
+        for workload in ["broker", "broker-streams"] {
+            let plan = builtin::open(workload, &BTreeMap::new(), 0).expect("a workload").plan;
+            let stamps = &plan.phases[0].operations[0];
+            assert!(format!("{stamps:?}").contains("TimeMs"), "{workload}: {stamps:?}");
+        }
     }
 }

@@ -1,48 +1,15 @@
-//! The plan, and made-up cells where each rule holds, and where it must be silent or say no.
+//! Made-up cells where each rule holds, and where it must be silent or say no.
 
 use std::collections::BTreeMap;
 
-use super::message_cells::{SINCE_INTENDED, push_curves};
-use super::message_rules::{ArmMessages, Course};
 use super::*;
-use crate::frame::{Question, StudyAnswer};
-use StudyAnswer::{No, NotShown, Yes};
+use crate::broker::BrokerStudy;
+use crate::broker::message_cells::push_curves;
+use crate::frame::{self, Names, Question};
+use crate::study::{Outcome, Study as _};
 use record::broker::{Part, Parts};
 use stats::curve::{Class, Curve};
 use stats::descriptive::Interval;
-use workload::builtin;
-
-const AWAITED: &str = "awaited";
-const BURST: &str = "burst";
-const THINK: &str = "think";
-
-#[test]
-fn the_programs_of_2014_take_part_as_they_were() {
-    let arms = BrokerStudy.definition().arms;
-    let as_it_was = |driver: &str, phase: &str| {
-        arms.iter().any(|it| it.driver == driver && it.original.as_deref() == Some(phase))
-    };
-    for (driver, phase) in [
-        ("node@1.4.3/maxPoolSize=1024", "burst"),
-        ("node@1.4.3/maxPoolSize=1024/runtime=0.11.14", "burst"),
-        ("node@1.4.3/maxPoolSize=1024/processes=4", "burst"),
-        ("node:mongolian@0.1.18", "burst"),
-        ("python/maxPoolSize=1024", "think"),
-        ("ruby/maxPoolSize=1024", "awaited"),
-        ("cpp", "awaited"),
-    ] {
-        assert!(as_it_was(driver, phase), "{driver}");
-    }
-}
-
-#[test]
-fn a_message_carries_a_date_as_the_originals_did() {
-    for workload in ["broker", "broker-streams"] {
-        let plan = builtin::open(workload, &BTreeMap::new(), 0).expect("a workload").plan;
-        let stamps = &plan.phases[0].operations[0];
-        assert!(format!("{stamps:?}").contains("TimeMs"), "{workload}: {stamps:?}");
-    }
-}
 
 /// One arm in one phase.
 #[derive(Clone)]
@@ -164,8 +131,10 @@ fn push(phase: &str, row: &ArmRow, cells: &mut Cells) {
 
 fn all(phases: &[PhaseRows]) -> Vec<Question> {
     let mut cells = Cells::default();
-    for (phase, rows) in phases {
-        rows.iter().for_each(|row| push(phase, row, &mut cells));
+    for (phase, row) in
+        phases.iter().flat_map(|(phase, rows)| rows.iter().map(move |it| (phase, it)))
+    {
+        push(phase, row, &mut cells);
     }
     let nothing =
         Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
@@ -212,10 +181,8 @@ fn the_puzzle_is_there_where_some_originals_grow_and_others_do_not() {
     let rows: Vec<_> = rows.iter().map(|it| (it.arm.as_str(), it.answer)).collect();
     assert_eq!(rows, [("old", Yes), ("slow", No)]);
     let mixed = [Class::Linear, Class::Flat, Class::Linear, Class::Flat, Class::Unclear];
-    let sometimes = [
-        (BURST, vec![original(row("old", &mixed))]),
-        (THINK, vec![original(flat("slow"))]),
-    ];
+    let sometimes =
+        [(BURST, vec![original(row("old", &mixed))]), (THINK, vec![original(flat("slow"))])];
     assert_eq!(shown(&sometimes, "replay"), Some(Yes));
     let (answer, words) = of_arm(&sometimes, "replay", "old");
     assert_eq!(answer, NotShown);
@@ -363,7 +330,7 @@ fn pools_and_processes_are_compared_with_their_like() {
 
 /// An arm that receives so many messages a second, with this latency.
 fn with(rate: f64, latency: f64) -> ArmRow {
-    let mut row = flat("python@3");
+    let mut row = flat("a");
     for curve in &mut row.curves {
         (curve.received_per_s, curve.latency_p50_us) = (rate, latency);
     }
@@ -378,13 +345,22 @@ fn the_pause_takes_half_the_rate_or_not() {
     assert_eq!(shown(&phases(with(1_200.0, 300.0)), "think"), Some(No));
     // Where the original slept, another driver decides nothing.
     let mut both = phases(ArmRow { original: true, ..with(660.0, 310.0) });
-    both.iter_mut().for_each(|(_, rows)| rows.push(flat("go@2")));
+    for (_, rows) in &mut both {
+        rows.push(flat("go@2"));
+    }
     assert_eq!(shown(&both, "think"), Some(Yes));
 }
 
 #[test]
-fn a_python_producer_reaches_what_was_claimed_first_or_not() {
-    let at = |rate| shown(&[(AWAITED, vec![with(rate, 300.0), flat("go@2")])], "reached");
+fn the_producer_of_the_first_claim_reaches_its_rate_or_not() {
+    let all = BrokerStudy.definition().questions;
+    let asked = all.into_iter().find(|it| it.id == "reached").expect("a question");
+    let Names::One(start) = asked.of.arm else { panic!("the start of an arm's name") };
+    let arm = start.replace('*', "3");
+    let at = |rate| {
+        let it = ArmRow { arm: arm.clone(), ..with(rate, 300.0) };
+        shown(&[(AWAITED, vec![it, flat("go@2")])], "reached")
+    };
     assert_eq!([at(1_300.0), at(5_000.0)], [Some(No), Some(Yes)]);
     assert_eq!(shown(&[(AWAITED, vec![flat("go@2")])], "reached"), None);
 }
