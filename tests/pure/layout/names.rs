@@ -17,9 +17,7 @@ const SHARED: &[&str] = &[
     "death.rs",
     "facts.rs",
     "messages.rs",
-    "pacing.rs",
     "picture.rs",
-    "pool.rs",
     "queue.rs",
     "resume.rs",
     "rounds.rs",
@@ -28,7 +26,6 @@ const SHARED: &[&str] = &[
     "study.rs",
     "table.rs",
     "types.rs",
-    "view.rs",
 ];
 
 /// Names with the crates that have them, by crate.

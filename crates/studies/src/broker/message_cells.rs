@@ -7,7 +7,7 @@ use crate::study::Made;
 use record::broker::Broker;
 use record::records::{PhaseRun, Run};
 use stats::curve::{Class, Curve};
-use stats::gates::Gate;
+use stats::gates::GateId;
 use stats::overload::predicted_slope_us;
 
 /// The unit of `curve`, whose values by round are places in [`CLASSES`].
@@ -191,7 +191,7 @@ fn lost(run: &Run, phase: &str) -> Option<String> {
 /// Why the messages of a phase tell nothing of its driver: with many failed inserts the others are
 /// no fair sample.
 pub fn failed_inserts(phase: &PhaseRun) -> Option<&str> {
-    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors)?;
+    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == GateId::Errors)?;
     Some(&gate.reason)
 }
 
