@@ -5,7 +5,7 @@ use crate::study_support::{read, study_lab};
 use crate::support::said;
 use nix::sys::signal::Signal;
 use record::records::Ended;
-use studies::noise::NoiseAnalysis;
+use studies::frame::{StudyCell, StudyTable};
 
 #[test]
 fn a_driver_and_its_copy_are_measured_and_gone_on_with() {
@@ -27,15 +27,20 @@ fn a_driver_and_its_copy_are_measured_and_gone_on_with() {
     assert_eq!(runs.len(), 6);
     assert!(runs.iter().all(|run| run.failed.is_none() && !run.tapped), "{runs:?}");
     let output = lab.run(["report", "out", "--format", "json"]);
-    let analysis: NoiseAnalysis = serde_json::from_str(&stdout(&output)).expect("an analysis");
-    assert_eq!((analysis.rounds, analysis.phases.len()), (3, 2));
-    for phase in &analysis.phases {
-        assert_eq!(phase.rows.len(), 1, "{phase:?}");
-        let lost = analysis.disturbed.len() as u32;
-        assert!(phase.rows[0].rounds + lost >= 3, "{phase:?}");
+    let analysis: StudyTable = serde_json::from_str(&stdout(&output)).expect("an analysis");
+    let cells = |metric: &str| -> Vec<StudyCell> {
+        analysis.cells.iter().filter(|it| it.metric == metric).cloned().collect()
+    };
+    let count = |metric: &str| cells(metric)[0].value.map(|it| it.median as usize);
+    assert_eq!(count("rounds"), Some(3));
+    let lost = count("disturbed_rounds").expect("a count");
+    let differences = cells("difference_percent");
+    assert_eq!(differences.len(), 2, "a phase each: {differences:?}");
+    for cell in differences {
+        assert!(cell.value.map_or(0, |it| it.rounds) + lost >= 3, "{cell:?}");
     }
     let text = stdout(&lab.run(["report", "out", "--format", "md"]));
-    assert!(flat(&text).contains("which differences are told apart here?"), "{text}");
+    assert!(flat(&text).contains("are differences of 3 % told apart here?"), "{text}");
     let output = lab.run(["report", "out", "--format", "svg"]);
     assert_eq!(code(&output), 2, "{}", said(&output));
     lab.assert_nothing_runs();

@@ -34,6 +34,8 @@ pub struct Doubts {
     reasons: Vec<(String, String)>,
     /// Phases with void runs.
     lost: Vec<String>,
+    /// What is said of rounds in which the machine was busy: a reason or a caution.
+    busy: Option<String>,
     /// Cautions of its report.
     pub cautions: Vec<String>,
     /// By phase the farthest that two copies of one version lie apart, percent.
@@ -57,7 +59,9 @@ impl Doubts {
             let after = format!("it was cut short after {}", rounds_text(rounds.count()));
             doubts.push((after, String::new()));
         }
-        match busy(runs, judged.then_some(&rounds)) {
+        let of_busy = busy(runs, judged.then_some(&rounds));
+        let busy = of_busy.as_ref().map(|(said, _, _)| said.clone());
+        match of_busy {
             Some((said, words, true)) => doubts.push((said, words)),
             Some((said, words, false)) => cautions.push(said + &words),
             None => {}
@@ -82,9 +86,17 @@ impl Doubts {
             compared: others.len(),
             reasons: doubts,
             lost: rows::void_runs(experiment, &rounds),
+            busy,
             cautions,
             noise,
         }
+    }
+
+    /// For a study that judges disturbed rounds itself.
+    pub fn forget_busy(&mut self) {
+        let Some(busy) = self.busy.take() else { return };
+        self.reasons.retain(|(said, _)| *said != busy);
+        self.cautions.retain(|said| !said.starts_with(&busy));
     }
 
     /// Everything that is wrong with the part, for the study's notes.

@@ -50,6 +50,11 @@ pub trait Study: Debug + Sync {
         None
     }
 
+    /// Whether it leaves disturbed rounds out by a rule of its own, and says so in its cells.
+    fn judges_disturbed(&self) -> bool {
+        false
+    }
+
     /// Changes the notes on the parts.
     fn own_notes(&self, _: &Outcome<'_>, _: &mut Vec<String>) {}
 

@@ -91,7 +91,10 @@ pub struct StudyTable {
 pub fn analyse<S: Study + ?Sized>(study: &S, outcome: &Outcome<'_>) -> StudyTable {
     let definition = study.definition();
     let compares = outcome.made.iter().any(|made| !made.experiment.settings.figures_only);
-    let doubts = doubts::of_parts(outcome, compares);
+    let mut doubts = doubts::of_parts(outcome, compares);
+    if study.judges_disturbed() {
+        doubts.iter_mut().for_each(Doubts::forget_busy);
+    }
     let cells = cells(study, &definition, outcome);
     let mut questions = questions(study, &definition, outcome, &cells);
     for (question, sheet) in questions.iter_mut().filter_map(|question| {

@@ -3,31 +3,18 @@
 //! One experiment doubles each arm. Rejected: an experiment for each driver. All copies share the
 //! rounds, and a disturbed round disturbs all of them.
 
-mod analysis;
-mod answer;
+mod copies;
 mod scatter;
 #[cfg(test)]
 mod tests;
-mod types;
-
-use std::io::Write;
-
-pub use analysis::analyse;
-pub use scatter::{Scatter, Told};
-pub use types::{NoiseAnalysis, PhaseNoise, Row};
 
 use crate::definition::{Asked, Definition};
-use crate::evidence::Evidence;
+use crate::frame::{Cells, EvidenceRow, StudyAnswer};
 use crate::study::{Outcome, Study, part};
-use crate::table::csv;
 use base::error::Result;
-use format::{MISSING, change, figure};
+use copies::{ALL, Disturbed};
 use record::study_folder::StudyPart;
-use report::drawing::Drawing;
-use report::study::{Column, PhaseView, Table, TableRow, View};
-use scatter::ASKED_PERCENT;
-use schemars::{Schema, schema_for};
-use serde_json::{Value, to_value};
+use stats::looks::LookPlan;
 
 /// The one part.
 const COPIES: &str = "copies";
@@ -67,94 +54,41 @@ impl Study for NoiseStudy {
         })])
     }
 
-    fn schema(&self) -> Option<Schema> {
-        Some(schema_for!(NoiseAnalysis))
+    fn judges_disturbed(&self) -> bool {
+        true
     }
 
-    fn analysis(&self, made: &Outcome<'_>) -> Value {
-        let made = made.only();
-        to_value(analyse(made.experiment, made.runs)).expect("analyses serialise")
-    }
-
-    fn view(&self, made: &Outcome<'_>) -> View {
-        let analysis = analyse(made.only().experiment, made.only().runs);
-        View {
-            evidence: analysis.evidence.iter().map(Evidence::view).collect(),
-            phases: analysis.phases.iter().map(phase_view).collect(),
-            warnings: analysis.notes,
-            ..made.view(self.definition())
+    fn own_cells(&self, made: &Outcome<'_>, cells: &mut Cells) {
+        for made in &made.made {
+            copies::push(made, cells);
         }
     }
 
-    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
-        Ok(Vec::new())
-    }
-
-    /// A row a driver and phase.
-    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        let made = made.only();
-        let analysis = analyse(made.experiment, made.runs);
-        let told = ASKED_PERCENT.map(|percent| format!("rounds_for_{percent}_percent"));
-        let head = ["phase", "driver", "rounds", "scatter_percent", "low_percent", "high_percent"];
-        let named: Vec<&str> = head.into_iter().chain(told.iter().map(String::as_str)).collect();
-        let mut lines = Vec::new();
-        for phase in &analysis.phases {
-            for row in &phase.rows {
-                let mut line = vec![phase.phase.clone(), row.arm.clone(), row.rounds.to_string()];
-                if let Some(scatter) = &row.scatter {
-                    let percent = scatter.percent;
-                    line.extend(
-                        [percent.estimate, percent.low, percent.high].map(|it| it.to_string()),
-                    );
-                    line.extend(scatter.told.iter().map(|it| it.rounds.to_string()));
-                }
-                line.resize(head.len() + ASKED_PERCENT.len(), String::new());
-                lines.push(line);
-            }
-        }
-        csv(out, &named, lines)
+    /// One thing to do.
+    fn own_rows(&self, _: &str, made: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
+        let disturbed = cells.all.iter().find(|cell| cell.metric == "disturbed_rounds");
+        let row = |cell| EvidenceRow::of(cell, StudyAnswer::Yes, hint(made, cells));
+        disturbed.map(row).into_iter().collect()
     }
 }
 
-fn phase_view(phase: &PhaseNoise) -> PhaseView {
-    let mut columns =
-        vec![Column::figures("scatter", "%"), Column::words("95 % interval").page_only()];
-    columns.extend(ASKED_PERCENT.map(|it| Column::figures(&format!("{it} %"), "rounds")));
-    columns.extend([Column::figures("quick form", "%"), Column::words("second copy")]);
-    let each = phase.rows.iter().map(|row| {
-        let difference = row.difference_percent.map(|it| it.median);
-        let difference =
-            difference.and_then(|it| change(Some(it.estimate), Some(it.low), Some(it.high)));
-        let difference = difference.unwrap_or_else(|| MISSING.to_owned());
-        TableRow { arm: row.arm.clone(), cells: cells(row.scatter.as_ref(), difference) }
-    });
-    let all = cells(phase.all.as_ref(), String::new());
-    let all = std::iter::once(TableRow { arm: "all".to_owned(), cells: all });
-    PhaseView {
-        name: phase.phase.clone(),
-        about: "Two copies of each driver take turns in the same rounds.".to_owned(),
-        table: Table {
-            caption:
-                "Scatter of two copies from round to round; rounds until differences of 3 and \
-                      5 % are told apart; the least that the quick form tells apart; the \
-                      extra time of the second copy, which is chance."
-                    .to_owned(),
-            columns,
-            rows: each.chain(all).collect(),
-        },
-        figures: Vec::new(),
+fn hint(made: &Outcome<'_>, cells: &Cells) -> String {
+    let (experiment, runs) = (made.only().experiment, made.only().runs);
+    let disturbed = Disturbed::of(experiment, runs);
+    if let Some(words) = disturbed.words.filter(|_| !disturbed.left_out) {
+        return format!("Stop other programs here, or take a quieter machine: {words}");
     }
-}
-
-fn cells(scatter: Option<&Scatter>, difference: String) -> Vec<String> {
-    let Some(scatter) = scatter else {
-        let missing = std::iter::repeat_n(MISSING.to_owned(), 3 + ASKED_PERCENT.len());
-        return missing.chain([difference]).collect();
-    };
-    let percent = scatter.percent;
-    let between = format!("{} to {} %", figure(percent.low), figure(percent.high));
-    let mut cells = vec![figure(percent.estimate), between];
-    cells.extend(scatter.told.iter().map(|it| it.rounds.to_string()));
-    cells.extend([figure(scatter.quick_percent), difference]);
-    cells
+    if !experiment.settings.keep_awake {
+        return "Leave --no-keep-awake away: cores that halt wake up late".to_owned();
+    }
+    let last = LookPlan::standard().looks().last().map_or(0, |look| look.rounds);
+    let told = cells.all.iter().filter(|it| it.arm == ALL && it.metric == "rounds_for_3_percent");
+    let most = told.filter_map(|it| Some(it.value?.median)).fold(0.0, f64::max);
+    if most > f64::from(last) {
+        return format!(
+            "`run` stops after {last} rounds; for 3 % give it --rounds {most}, or take a machine \
+             with cores to spare"
+        );
+    }
+    "More rounds: to tell half the difference apart takes four times as many".to_owned()
 }

@@ -1,9 +1,6 @@
 //! How far copies of one driver lie apart by round, and how soon a real difference stands out
 //! (methodology 8.9).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use stats::comparison::rounds_for_an_interval;
 use stats::descriptive::Interval;
 use stats::looks::LookPlan;
@@ -17,27 +14,17 @@ const ALPHA: f64 = 0.05;
 pub const ASKED_PERCENT: [f64; 2] = [3.0, 5.0];
 
 /// The scatter of copies, and its consequences.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Scatter {
     /// Standard deviation of the differences, percent, with its 95 % interval.
     pub percent: Interval,
     pub degrees: u32,
-    /// Rounds until differences are told apart.
-    pub told: Vec<Told>,
+    /// Rounds that both copies have, of all groups.
+    pub rounds: usize,
+    /// Rounds until each of [`ASKED_PERCENT`] is told apart, by the scatter and its interval.
+    pub told: [Interval; 2],
     /// The least difference that the rounds of `run --quick` tell apart, percent.
     pub quick_percent: f64,
-}
-
-/// A difference, and how soon it is told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
-    pub percent: f64,
-    /// Rounds, by the scatter.
-    pub rounds: u32,
-    /// Rounds by the lower end of its interval.
-    pub rounds_low: u32,
-    /// Rounds by its upper end.
-    pub rounds_high: u32,
 }
 
 impl Scatter {
@@ -57,11 +44,10 @@ impl Scatter {
         let freedom = degrees as f64;
         let [high, low] = [-Z_LEVEL, Z_LEVEL].map(|z| (squares / chi_squared(z, freedom)).sqrt());
         let deviation = (squares / freedom).sqrt();
-        let told = ASKED_PERCENT.map(|asked| Told {
-            percent: asked,
-            rounds: rounds(asked, deviation),
-            rounds_low: rounds(asked, low),
-            rounds_high: rounds(asked, high),
+        let told = ASKED_PERCENT.map(|asked| Interval {
+            estimate: f64::from(rounds(asked, deviation)),
+            low: f64::from(rounds(asked, low)),
+            high: f64::from(rounds(asked, high)),
         });
         Some(Self {
             percent: Interval {
@@ -70,7 +56,8 @@ impl Scatter {
                 high: percent(high),
             },
             degrees: degrees as u32,
-            told: told.to_vec(),
+            rounds: groups.iter().map(Vec::len).sum(),
+            told,
             quick_percent: least_percent(LookPlan::quick().first_rounds(), deviation),
         })
     }

@@ -1,12 +1,12 @@
 //! The study on made-up rounds.
 
 use super::*;
-use crate::evidence::Shown;
+use crate::frame::{self, Question, SERVER, StudyTable};
 use crate::study::Made;
 use record::records::{Experiment, Run};
 use record::request::Request;
 use record::words::Words;
-use serde_json::json;
+use serde_json::{Value, json};
 use stats::looks::LookPlan;
 use stats::order::Order;
 use workload::builtin;
@@ -75,8 +75,20 @@ fn phase(name: &str, throughput: f64) -> Value {
     })
 }
 
-fn found<'a>(analysis: &'a NoiseAnalysis, id: &str) -> &'a Evidence {
-    analysis.evidence.iter().find(|it| it.id == id).expect(id)
+fn analyse(experiment: &Experiment, runs: &[Run]) -> StudyTable {
+    let path = tempfile::tempdir().expect("a folder");
+    let folder = record::folder::Folder::create(&path.path().join("it")).expect("a folder");
+    let made = Made { part: "copies", folder: &folder, experiment, runs };
+    frame::analyse(&NoiseStudy, &Outcome::from(made))
+}
+
+fn found<'a>(analysis: &'a StudyTable, id: &str) -> &'a Question {
+    analysis.questions.iter().find(|it| it.id == id).expect(id)
+}
+
+fn median(analysis: &StudyTable, phase: &str, arm: &str, metric: &str) -> Option<f64> {
+    let cells = Cells { all: analysis.cells.clone() };
+    cells.median(["copies", phase, arm, metric])
 }
 
 #[test]
@@ -84,53 +96,73 @@ fn rounds_and_minutes_follow_from_the_scatter() {
     let (experiment, runs) = made_up(6, 0.03, |_| 0.0);
     let analysis = analyse(&experiment, &runs);
     // 80 s for four arms; six differences of 0.03 scatter by 0.03 (6 / 5)^1/2.
-    assert_eq!(analysis.arm_round_s, Some(20.0));
-    for phase in &analysis.phases {
-        let all = phase.all.as_ref().expect("a scatter");
-        assert_eq!((all.degrees, phase.rows.len()), (10, 2));
-        assert!((all.percent.estimate - 3.34).abs() < 0.01, "{all:?}");
+    assert_eq!(median(&analysis, "", SERVER, "arm_round_s"), Some(20.0));
+    for phase in ["insert_one", "find_one"] {
+        let of = |metric| median(&analysis, phase, ALL, metric).expect(metric);
+        assert_eq!(of("degrees").to_string(), "10");
+        assert!((of("scatter_percent") - 3.34).abs() < 0.01, "{analysis:?}");
         // (2.8016 x 0.03286 / ln 1.03)^2 + 1.92 = 11.6
-        assert_eq!(all.told[0].rounds, 12);
+        assert_eq!(of("rounds_for_3_percent").to_string(), "12");
+        assert_eq!(of("minutes_for_3_percent").to_string(), "12");
+        assert_eq!(of("rounds_for_5_percent").to_string(), "6");
+        for arm in ["a@1", "b@1"] {
+            assert!(median(&analysis, phase, arm, "scatter_percent").is_some(), "{arm}");
+        }
     }
-    let told = &found(&analysis, "told-find_one").sentences;
-    let expected =
-        "are told apart that differ by 3 % in 12 rounds (12 minutes), by 5 % in 6 rounds";
-    assert!(told[0].contains(expected), "{told:?}");
-    assert_eq!(found(&analysis, "machine").shown, Shown::Shown);
-    assert!(found(&analysis, "machine").sentences[1].contains("kept awake 12.0 µs"));
-    assert!(found(&analysis, "hint").sentences[0].starts_with("More rounds"));
+    let told = found(&analysis, "told-find_one");
+    assert_eq!(told.answer, StudyAnswer::Yes);
+    assert!(told.sentence.starts_with("It takes 12 ("), "{told:?}");
+    let machine = found(&analysis, "machine");
+    assert_eq!(machine.answer, StudyAnswer::Yes);
+    assert!(machine.rows[0].words.contains("round trip awake 12.0 µs"), "{machine:?}");
+    assert!(found(&analysis, "hint").rows[0].words.starts_with("More rounds"));
 }
 
 #[test]
 fn single_disturbed_rounds_are_left_out_and_many_are_the_rule() {
     let (experiment, runs) = made_up(8, 0.02, |round| if round == 3 { 0.4 } else { 0.0 });
     let analysis = analyse(&experiment, &runs);
-    assert_eq!((&analysis.disturbed[..], analysis.counts_disturbed), (&[3][..], false));
-    assert_eq!(analysis.phases[0].rows[0].rounds, 7);
-    let said = &found(&analysis, "machine").sentences[0];
-    assert!(said.contains("disturbed 1 of 8 rounds") && said.contains("compiler"), "{said}");
+    let difference = |analysis: &StudyTable| {
+        let cells = Cells { all: analysis.cells.clone() };
+        let at = ["copies", "insert_one", "a@1", "difference_percent"];
+        cells.at(at).expect("a cell").by_round.len()
+    };
+    assert_eq!(median(&analysis, "", SERVER, "disturbed_rounds"), Some(1.0));
+    assert_eq!(difference(&analysis), 7);
+    let machine = found(&analysis, "machine");
+    let said = &machine.rows[0].words;
+    assert_eq!(machine.answer, StudyAnswer::No);
+    assert!(said.contains("disturbed rounds 1 (") && said.contains("compiler"), "{said}");
+    assert!(said.contains("left out"), "{said}");
+    let count = |analysis: &StudyTable| {
+        let notes = analysis.notes.iter().any(|it| it.contains("which count"));
+        notes || analysis.questions.iter().any(|it| format!("{it:?}").contains("which count"))
+    };
+    assert!(!count(&analysis), "{analysis:?}");
     let (experiment, runs) = made_up(6, 0.02, |_| 0.4);
     let analysis = analyse(&experiment, &runs);
-    assert!(analysis.counts_disturbed);
-    assert_eq!(analysis.phases[0].rows[0].rounds, 6);
-    assert!(found(&analysis, "hint").sentences[0].starts_with("Stop other programs here"));
+    assert_eq!(difference(&analysis), 6);
+    assert!(found(&analysis, "machine").rows[0].words.contains("they count"));
+    assert!(found(&analysis, "hint").rows[0].words.starts_with("Stop other programs here"));
 }
 
 #[test]
 fn too_few_rounds_show_nothing() {
     let (experiment, mut runs) = made_up(1, 0.02, |_| 0.0);
-    assert_eq!(found(&analyse(&experiment, &runs), "told-find_one").shown, Shown::NotShown);
+    let one = analyse(&experiment, &runs);
+    assert_eq!(found(&one, "told-find_one").answer, StudyAnswer::NotShown);
     runs.clear();
-    let analysis = analyse(&experiment, &runs);
-    assert_eq!(analysis.arm_round_s, None);
-    assert!(analysis.phases.iter().all(|phase| phase.all.is_none()));
+    let none = analyse(&experiment, &runs);
+    assert_eq!(median(&none, "", SERVER, "arm_round_s"), None);
+    assert_eq!(found(&none, "told-insert_one").answer, StudyAnswer::NotShown);
+    assert_eq!(median(&none, "find_one", ALL, "scatter_percent"), None);
 }
 
 #[test]
 fn a_rough_machine_is_told_how_many_rounds_to_ask_for() {
     let (experiment, runs) = made_up(6, 0.1, |_| 0.0);
     let analysis = analyse(&experiment, &runs);
-    let hint = &found(&analysis, "hint").sentences[0];
+    let hint = &found(&analysis, "hint").rows[0].words;
     assert!(hint.contains("stops after 40 rounds; for 3 % give it --rounds "), "{hint}");
 }
 
@@ -140,9 +172,9 @@ fn a_fixed_order_is_said_in_what_compares() {
     experiment.settings.order = Order::Reverse;
     let analysis = analyse(&experiment, &runs);
     let caution = Order::Reverse.caution().expect("one");
-    let sentences = &found(&analysis, "told-find_one").sentences;
-    assert!(sentences.iter().all(|it| it.ends_with(&format!("({caution})."))), "{sentences:#?}");
-    assert!(analysis.notes.iter().any(|it| it == caution), "{:?}", analysis.notes);
+    let words = &found(&analysis, "told-find_one").rows[0].words;
+    assert!(words.contains(&format!("({caution})")), "{words}");
+    assert!(analysis.notes.iter().any(|it| it.ends_with(caution)), "{:?}", analysis.notes);
 }
 
 #[test]
@@ -180,8 +212,7 @@ fn every_format_has_a_row_a_driver() {
         assert!(text(format).contains("b@1"), "{format}: {}", text(format));
     }
     let csv = text("csv");
-    assert_eq!(csv.lines().count(), 1 + 2 * 2, "{csv}");
-    assert!(csv.contains("\ninsert_one,a@1,6,3.3"), "{csv}");
+    assert!(csv.contains(",insert_one,a@1,scatter_percent,percent,3.3"), "{csv}");
     let none = crate::render(&NoiseStudy, &made, "svg", &report::Options::default());
     assert!(none.is_err(), "it draws nothing");
 }
