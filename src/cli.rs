@@ -96,8 +96,7 @@ pub enum Verb {
     /// Print a JSON Schema
     Schema {
         /// Schema to print
-        #[arg(value_parser = study_flags::schemas())]
-        name: String,
+        name: SchemaName,
     },
     /// Guard a mongod that mongodyno started: end it and remove its data when mongodyno ends
     #[command(hide = true)]

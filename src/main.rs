@@ -82,7 +82,7 @@ fn run(cli: Cli) -> ExitCode {
             Verb::Server(args) => commands::server::run(args).await,
             Verb::Tap(args) => commands::tap::run(&args),
             Verb::Absorber(args) => commands::absorber::run(&args),
-            Verb::Schema { name } => commands::schema::run(&name),
+            Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
             Verb::GuardChildren { mark } => {
                 child::guard(&mark);

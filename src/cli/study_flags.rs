@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
@@ -134,15 +133,6 @@ pub enum SchemaName {
     Sweep,
     /// The JSON of a study
     Study,
-}
-
-/// The names that `schema NAME` takes: records, messages, and the schemas of studies.
-pub fn schemas() -> PossibleValuesParser {
-    let own = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    let help = |it: &dyn Study| format!("The JSON of `study {}`", it.name());
-    let studies = STUDIES.into_iter().filter(|study| study.schema().is_some());
-    let studies = studies.map(|it| PossibleValue::new(it.name()).help(help(it)));
-    PossibleValuesParser::new(own.chain(studies))
 }
 
 /// Common to all studies. The help of some flags is the study's own.

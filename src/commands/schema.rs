@@ -3,8 +3,6 @@
 use schemars::{SchemaGenerator, schema_for};
 use serde_json::{Value, json};
 
-use clap::ValueEnum as _;
-
 use crate::cli::SchemaName;
 use adapter::protocol::{AdapterAnswer, AdapterRequest};
 use base::error::Result;
@@ -12,18 +10,13 @@ use judge::analysis::across::ServersAnalysis;
 use judge::analysis::joint::JointAnalysis;
 use judge::analysis::types::Analysis;
 use record::records::{Experiment, Run};
-use studies::frame::StudyTable;
+use studies::StudyTable;
 
-pub fn run(name: &str) -> Result<()> {
-    let of_study = || studies::find(name)?.schema();
-    let schema = match SchemaName::from_str(name, false) {
-        Ok(name) => own(name),
-        Err(_) => of_study().expect("the command line takes no other name").to_value(),
-    };
-    super::print(&format!("{schema:#}\n"))
+pub fn run(name: SchemaName) -> Result<()> {
+    super::print(&format!("{:#}\n", schema(name)))
 }
 
-fn own(name: SchemaName) -> Value {
+fn schema(name: SchemaName) -> Value {
     match name {
         SchemaName::Workload => workload::schema(),
         SchemaName::Messages => messages(),

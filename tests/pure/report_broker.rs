@@ -10,11 +10,11 @@ use report::drawing::Drawing;
 use report::study::{arms, facts};
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
+use studies::StudyTable;
 use studies::broker::{
     Axes, BrokerStudy, Cloud, Content, Measured, POINTS_MAX, Panel, Row, Since, lost, messages,
     parts, parts_rows, rows, scatter, taking_part,
 };
-use studies::frame::StudyTable;
 use studies::{Made, render};
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {

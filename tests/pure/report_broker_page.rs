@@ -13,7 +13,7 @@ use studies::{Made, Study as _};
 fn page(path: &Path) -> String {
     let (folder, experiment, runs) = made_up(path);
     let made = Made { part: "", folder: &folder, experiment: &experiment, runs: &runs }.into();
-    let drawings = |phase: &str| BrokerStudy.drawings(&made, phase).expect("pictures");
+    let drawings = |phase: &str| BrokerStudy.own_drawings(&made, phase).expect("pictures");
     let phases = experiment.plan.phases.iter().map(|phase| {
         let row = |arm: &str| TableRow {
             arm: arm.to_owned(),

@@ -5,7 +5,8 @@ use std::process::Command;
 use crate::fake_support::{code, flat, stderr, stdout};
 use crate::study_support::study_lab;
 use crate::support::{said, skip};
-use studies::frame::{CellSelector, StudyCell, StudyTable};
+use studies::StudyTable;
+use studies::frame::{CellSelector, StudyCell};
 
 #[test]
 fn loads_are_measured_on_one_server_and_on_several() {

@@ -4,7 +4,8 @@ use crate::fake_support::real::installed;
 use crate::fake_support::{Lab, code, flat, stdout};
 use crate::support::{said, skip, start_version};
 use record::folder::Folder;
-use studies::frame::{CellSelector, StudyCell, StudyTable};
+use studies::StudyTable;
+use studies::frame::{CellSelector, StudyCell};
 
 #[test]
 fn the_tables_of_2010_are_made_again() {

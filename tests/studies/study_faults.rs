@@ -9,7 +9,7 @@ use crate::study_support::{
 use crate::support::said;
 use nix::sys::signal::Signal;
 use record::records::{Ended, Experiment, Run};
-use studies::frame::StudyTable;
+use studies::StudyTable;
 
 const PRODUCERS: [&str; 2] = ["go", "python"];
 /// More than any of the producers sends while a test looks away.

@@ -5,7 +5,8 @@ use crate::study_support::{read, study_lab};
 use crate::support::said;
 use nix::sys::signal::Signal;
 use record::records::Ended;
-use studies::frame::{StudyCell, StudyTable};
+use studies::StudyTable;
+use studies::frame::StudyCell;
 
 #[test]
 fn a_driver_and_its_copy_are_measured_and_gone_on_with() {

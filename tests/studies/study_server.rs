@@ -8,7 +8,7 @@ use crate::study_support::{Broker, assert_whole, lines, read, study_lab, words};
 use crate::support::{said, server_of_all_drivers};
 use nix::sys::signal::Signal;
 use record::records::Ended;
-use studies::frame::StudyTable;
+use studies::StudyTable;
 
 const MESSAGES: u32 = 5_000;
 const ROUNDS: [&str; 2] = ["--rounds", "2"];

@@ -5,7 +5,8 @@ use crate::study_support::study_lab;
 use crate::support::{said, wait_until};
 use nix::sys::signal::Signal;
 use std::fs;
-use studies::frame::{CellSelector, StudyCell, StudyTable};
+use studies::StudyTable;
+use studies::frame::{CellSelector, StudyCell};
 
 const PARTS: [&str; 7] =
     ["versions", "concern", "reverse", "growing", "connections", "wire", "unwaited"];

@@ -12,9 +12,9 @@ use record::folder::Folder;
 use record::records::{Ended, Experiment, Run};
 use serde_json::Value;
 use studies::Study as _;
+use studies::StudyTable;
 use studies::broker::BrokerStudy;
 use studies::definition::Arm;
-use studies::frame::StudyTable;
 
 /// Producers as the study defines them, by the ids of their arms, which are in the same order.
 fn producers(experiment: &Experiment) -> BTreeMap<String, Arm> {

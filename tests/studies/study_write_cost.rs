@@ -4,7 +4,8 @@ use crate::fake_support::{code, flat, stdout};
 use crate::study_support::study_lab;
 use crate::support::said;
 use record::folder::Folder;
-use studies::frame::{CellSelector, StudyCell, StudyTable};
+use studies::StudyTable;
+use studies::frame::{CellSelector, StudyCell};
 
 #[test]
 fn every_part_has_its_figures() {

@@ -7,12 +7,11 @@ use judge::analysis::compare::{Compared, compare_all};
 use judge::analysis::rounds::Rounds;
 use judge::analysis::rows;
 use judge::analysis::types::{ComparisonRow, Metric};
-use record::records::{Ended, Experiment, Run};
+use record::records::{Ended, Experiment, Gap, Run};
 use stats::disturbed::{self, ForeignLoad};
 use stats::verdict::Verdict;
 
-use crate::evidence::{self, Evidence, Shown};
-use crate::study::Outcome;
+use crate::outcome::Outcome;
 
 /// Runs that an answer is made of.
 pub struct Basis<'a> {
@@ -160,7 +159,7 @@ pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
     // An arm that is broken is broken in every part: that is said once.
     let mut by_note: Vec<(String, Vec<&str>)> = Vec::new();
     for (made, doubts) in outcome.made.iter().zip(doubts) {
-        let own = evidence::notes(made.experiment, made.runs).into_iter();
+        let own = facts(made.experiment, made.runs).into_iter();
         for note in own.chain(doubts.notes()) {
             match by_note.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, parts)) => parts.push(made.part),
@@ -176,22 +175,34 @@ pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
     by_note.into_iter().map(text).collect()
 }
 
-/// Takes back answers that are made of void parts, and says what is in doubt of the others.
-/// `basis` names the runs that an answer is made of; none: those of all parts.
-pub fn weigh<'a>(
-    doubts: &'a [Doubts],
-    evidence: &mut [Evidence],
-    basis: impl Fn(&Evidence) -> Vec<Basis<'a>>,
-) {
-    for answer in evidence {
-        let claims = answer.shown != Shown::NotShown;
-        let (is_void, said) = said(doubts, basis(answer), claims);
-        if is_void {
-            answer.shown = Shown::NotShown;
-        }
-        let after = answer.sentences.len().min(1);
-        answer.sentences.splice(after..after, said);
+/// Facts on any experiment of a study that a reader needs beside its tables.
+fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(experiment.settings.order.caution().map(str::to_owned));
+    for it in &experiment.unavailable {
+        notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }
+    notes.extend(experiment.gaps.iter().map(Gap::sentence));
+    let other_link = experiment.link.iter().filter(|it| !it.check.ok);
+    notes.extend(other_link.map(|it| it.check.sentence.clone()));
+    notes.extend(judge::analysis::rows::errors(experiment, runs));
+    for arm in &experiment.arms {
+        // An arm that is broken is broken in every round: that is said once.
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for run in runs.iter().filter(|run| run.arm == arm.id) {
+            let Some(reason) = run.failed.as_deref() else { continue };
+            let round = run.round.to_string();
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, rounds)) => rounds.push(round),
+                None => reasons.push((reason, vec![round])),
+            }
+        }
+        notes.extend(reasons.into_iter().map(|(reason, rounds)| {
+            let which = if rounds.len() == 1 { "round" } else { "rounds" };
+            format!("{} is lost in {which} {}: {reason}", arm.id, rounds.join(", "))
+        }));
+    }
+    notes
 }
 
 /// Whether an answer that is made of these runs is void, and why it is void or in doubt. No

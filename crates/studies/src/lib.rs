@@ -7,17 +7,18 @@ pub mod crud_scale;
 pub mod definition;
 pub mod doubts;
 pub mod driver_upgrade;
-pub mod evidence;
+pub mod finished;
 pub mod frame;
 pub mod noise;
-mod render;
+pub mod outcome;
 mod study;
 mod table;
 pub mod write_cost;
 
 pub use definition::Asked;
-pub use render::render;
-pub use study::{Flag, Made, Outcome, Study, planned};
+pub use finished::{StudyTable, render};
+pub use outcome::{Made, Outcome};
+pub use study::{Flag, Study, planned};
 
 pub static STUDIES: [&dyn Study; 6] = [
     &broker::BrokerStudy,

@@ -9,7 +9,7 @@ use regex_lite::Regex;
 
 /// Comments that still begin without their subject, by crate or folder: numbers may only fall.
 const HEADLESS: &[(&str, usize)] =
-    &[("judge", 8), ("measure", 26), ("record", 29), ("src", 8), ("studies", 47)];
+    &[("judge", 8), ("measure", 26), ("record", 29), ("src", 8), ("studies", 46)];
 
 /// Lines of comments and documents that still have a word to avoid (docs/style.md), by crate or
 /// folder: numbers may only fall.
@@ -25,7 +25,7 @@ const AVOIDED: &[(&str, usize)] = &[
     ("record", 13),
     ("report", 11),
     ("src", 9),
-    ("studies", 20),
+    ("studies", 19),
     ("tap", 2),
 ];
 

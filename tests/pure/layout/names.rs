@@ -25,7 +25,6 @@ const SHARED: &[&str] = &[
     "settings.rs",
     "study.rs",
     "table.rs",
-    "types.rs",
 ];
 
 /// Names with the crates that have them, by crate.

@@ -3,7 +3,7 @@
 
 use super::rows::in_phase;
 use crate::frame::{Cells, Spread, StudyCell};
-use crate::study::Made;
+use crate::outcome::Made;
 use record::broker::Broker;
 use record::records::{PhaseRun, Run};
 use stats::curve::{Class, Curve};

@@ -24,8 +24,9 @@ pub use rows::{rows, taking_part};
 use std::io::Write;
 
 use crate::definition::{Arm, Asked, Definition};
-use crate::frame::{self, Cells, EvidenceRow, StudyAnswer};
-use crate::study::{Flag, Made, Outcome, Study, part};
+use crate::frame::{Cells, EvidenceRow, StudyAnswer};
+use crate::outcome::{Made, Outcome};
+use crate::study::{Flag, Study, part};
 use base::error::Result;
 use record::study_folder::StudyPart;
 use record::words::Words;
@@ -102,10 +103,10 @@ impl Study for BrokerStudy {
         }
     }
 
-    /// The fate of the messages is beside it; the part `streams` has a question of its own.
-    fn view(&self, made: &Outcome<'_>) -> View {
+    /// The fate of the messages is beside it; the part `streams` asks another question.
+    fn own_view(&self, made: &Outcome<'_>, view: View) -> View {
         let Made { part, experiment, runs, .. } = *made.only();
-        let view = View { lost: lost(experiment, runs), ..frame::view(self, made) };
+        let view = View { lost: lost(experiment, runs), ..view };
         if part != streams::NAME {
             return view;
         }
@@ -115,7 +116,7 @@ impl Study for BrokerStudy {
 
     /// The scatter, and with intended starts a second one, since those. If a round went through the
     /// tap, the parts of the way.
-    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+    fn own_drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
         let Made { folder, experiment, runs, .. } = *made.only();
         let planned = experiment.plan.phases.iter().find(|it| it.name == phase);
         let Some(planned) = planned.filter(|it| it.consumer) else { return Ok(Vec::new()) };
@@ -133,8 +134,8 @@ impl Study for BrokerStudy {
         Ok(drawings)
     }
 
-    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        messages(made.only().folder, made.only().runs, out)
+    fn own_csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Option<Result<Vec<String>>> {
+        Some(messages(made.only().folder, made.only().runs, out))
     }
 
     fn gnuplot(&self) -> Option<&'static str> {

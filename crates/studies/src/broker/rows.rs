@@ -18,7 +18,7 @@ const ABOVE_MEDIANS: f64 = 1.25;
 const STRETCH: f64 = 2.0;
 
 /// The arms that took part in a phase, in the order of the experiment. An arm whose runs all failed
-/// counts too: nobody knows its phases.
+/// counts too: its phases are not known.
 pub fn taking_part<'a>(experiment: &'a Experiment, runs: &[Run], phase: &str) -> Vec<&'a Arm> {
     let takes_part = |arm: &&Arm| {
         let mut of_arm = runs.iter().filter(|run| run.arm == arm.id).peekable();

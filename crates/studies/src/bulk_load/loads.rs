@@ -4,7 +4,7 @@ use super::in_turn::{self, Call};
 use super::parts::{BY_HOSTS, BY_SHARDS};
 use super::{spread, tenths};
 use crate::frame::{Cells, SERVER};
-use crate::study::{Made, Outcome};
+use crate::outcome::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
 use record::records::{PhaseRun, ServerKind, ServerSample};
 use record::samples::{Sample, Samples};

@@ -13,7 +13,8 @@ mod tests;
 
 use crate::definition::{Asked, Definition};
 use crate::frame::{Cells, EvidenceRow};
-use crate::study::{Flag, Outcome, Study};
+use crate::outcome::Outcome;
+use crate::study::{Flag, Study};
 use base::error::Result;
 use record::study_folder::StudyPart;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::study::Made;
+use crate::outcome::Made;
 use record::records::{PhaseRun, ServerSample};
 
 /// Parts of a load's time.

@@ -4,6 +4,7 @@ use super::parts::{
     BY_COUNT, BY_HOSTS, BY_NAMES, BY_SHARDS, DEALT, OVER_CACHE, OVER_MEMORY, SHARD_THREADS,
 };
 use super::*;
+use crate::finished;
 use crate::frame::{self, Question, SERVER, StudyAnswer};
 use std::collections::BTreeMap;
 use workload::builtin;
@@ -31,7 +32,7 @@ fn some(values: &[f64]) -> Vec<Option<f64>> {
 fn all(cells: &Cells) -> Vec<Question> {
     let nothing =
         Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
-    frame::questions(&BulkLoadStudy, &BulkLoadStudy.definition(), &nothing, cells)
+    finished::questions(&BulkLoadStudy, &BulkLoadStudy.definition(), &nothing, cells)
 }
 
 fn question(cells: &Cells, id: &str) -> Question {
@@ -229,7 +230,7 @@ fn a_dead_end_is_told_from_a_steady_load() {
 #[test]
 fn a_chart_has_a_point_a_load_and_the_course_of_one_that_outgrows_the_cache() {
     let drawn = |cells: &Cells, part: &str| -> Vec<String> {
-        let charts = frame::charts_of(&BulkLoadStudy.definition(), part, cells);
+        let charts = frame::charts(&BulkLoadStudy.definition().charts, part, cells);
         charts.iter().map(report::drawing::Drawing::svg).collect()
     };
     let mut cells = forms(500.0, 6);

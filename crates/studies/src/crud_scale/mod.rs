@@ -8,7 +8,8 @@ mod unwaited;
 
 use crate::definition::{Asked, Definition};
 use crate::frame::{Cells, EvidenceRow};
-use crate::study::{Made, Outcome, Study};
+use crate::outcome::{Made, Outcome};
+use crate::study::Study;
 use base::error::Result;
 use judge::analysis::rounds::Rounds;
 use record::study_folder::StudyPart;

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use super::parts::{self, ScaleSeries, SeriesPart};
 use super::*;
-use crate::frame::{self, CellSelector, Question, StudyAnswer, StudyCell, StudyTable};
+use crate::finished::{self, StudyTable};
+use crate::frame::{self, CellSelector, Question, StudyAnswer, StudyCell};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
 use serde_json::{Value, json};
@@ -112,7 +113,7 @@ fn looked<T>(
 }
 
 fn analyse(outcome: &Outcome<'_>) -> StudyTable {
-    frame::analyse(&CrudScaleStudy, outcome)
+    finished::analyse(&CrudScaleStudy, outcome)
 }
 
 fn question<'a>(table: &'a StudyTable, id: &str) -> &'a Question {
@@ -321,9 +322,10 @@ fn every_format_has_the_figures_of_2010_beside_ours() {
         let expected = if format == "svg" { "acknowledged: the cost" } else { "32,210" };
         assert!(text.contains(expected) && text.contains(ORIGINAL), "{format}: {text}");
     }
-    let mut csv = Vec::new();
-    looked(&parts, |made| CrudScaleStudy.csv(made, &mut csv)).expect("a table");
-    let csv = String::from_utf8(csv).expect("text");
+    let csv = looked(&parts, |made| {
+        crate::render(&CrudScaleStudy, made, "csv", &report::Options::default())
+    });
+    let csv = String::from_utf8(csv.expect("a table")).expect("text");
     // Twenty-four parts of six operations, without the one that waits for nobody.
     let rows = |name: &str| csv.lines().filter(|line| line.contains(name)).count();
     let ours = format!(",{ARM},per_s,");

@@ -2,7 +2,7 @@
 
 use super::{SAME, SURE};
 use crate::frame::{CellSelector, Cells, EvidenceRow, Spread, StudyAnswer, StudyCell};
-use crate::study::{Made, Outcome};
+use crate::outcome::{Made, Outcome};
 use record::records::PhaseRun;
 
 pub const PART: &str = "unwaited-1m";

@@ -7,7 +7,8 @@ mod version_rows;
 
 use crate::definition::{Asked, Definition};
 use crate::frame::{Cells, EvidenceRow, driver};
-use crate::study::{self, Flag, Outcome, Study};
+use crate::outcome::Outcome;
+use crate::study::{self, Flag, Study};
 use base::error::{Error, Result};
 use record::request::Request;
 use record::study_folder::StudyPart;
@@ -119,7 +120,7 @@ impl Study for DriverUpgradeStudy {
     }
 
     /// The line of each driver with four versions or more.
-    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+    fn own_drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
         let Some(made) = made.part(VERSIONS).filter(|_| phase == VERSIONS) else {
             return Ok(Vec::new());
         };

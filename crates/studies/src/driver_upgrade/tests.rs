@@ -3,6 +3,7 @@
 use super::version_cells::{come_and_go_per_s, push_correlations, push_together};
 use super::version_rows::first_slow;
 use super::*;
+use crate::finished;
 use crate::frame::{self, Question, QuestionSheet, Spread, StudyAnswer};
 use crate::study::words;
 use StudyAnswer::{No, NotShown, Yes};
@@ -136,7 +137,7 @@ fn counts(cells: &mut Cells, part: &str, counts: &[(&str, f64)]) {
 fn all(cells: &Cells) -> Vec<Question> {
     let none =
         Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
-    frame::questions(&DriverUpgradeStudy, &DriverUpgradeStudy.definition(), &none, cells)
+    finished::questions(&DriverUpgradeStudy, &DriverUpgradeStudy.definition(), &none, cells)
 }
 
 fn question(cells: &Cells, id: &str) -> Question {

@@ -2,7 +2,7 @@
 
 use super::{BOTH, CONCERN, CONNECTIONS, CREATE, READ, VERSIONS};
 use crate::frame::{Cells, Spread};
-use crate::study::{Made, Outcome};
+use crate::outcome::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
 use record::records::{Arm, ClientSample, OperationRun, PhaseRun};
 use stats::descriptive::median;

@@ -5,7 +5,7 @@ use crate::doubts::Doubts;
 use crate::frame::{
     CellSelector, Cells, EvidenceRow, Spread, StudyAnswer, StudyCell, driver, words_text,
 };
-use crate::study::{Made, Outcome};
+use crate::outcome::{Made, Outcome};
 use StudyAnswer::{No, NotShown, Yes};
 use judge::analysis::types::{Analysis, ChangeRow, Finding, Metric, SinceRow};
 use judge::diagnosis::NO_CAUSE;

@@ -3,7 +3,7 @@
 use super::cell::{Spread, StudyCell};
 use super::phase_metrics::{self, PhaseMetric, PhaseReading, ServerMetric};
 use super::sheet::{CellSelector, CellSheet, Coordinate, Names, OriginalSheet};
-use crate::study::{Made, Outcome};
+use crate::outcome::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
 use record::records::PhaseRun;
 

@@ -142,10 +142,13 @@ impl QuestionSheet {
 
 /// `one by one, time 151 µs (149 µs to 158 µs)`.
 fn cell_text(cell: &StudyCell, with_phase: bool) -> String {
-    let mut words = cell.metric.replace('_', " ");
-    for unit in [" us", " ms", " bytes", " percent", " per s"] {
-        words = words.strip_suffix(unit).unwrap_or(&words).to_owned();
-    }
+    // The figure has the sign of these.
+    let suffix = match cell.unit.as_str() {
+        "us" | "ms" | "bytes" | "per_s" => &format!("_{}", cell.unit),
+        "percent" | "change_percent" => "_percent",
+        _ => "",
+    };
+    let mut words = cell.metric.strip_suffix(suffix).unwrap_or(&cell.metric).replace('_', " ");
     if with_phase {
         words = format!("{} {words}", cell.phase.replace('_', " "));
     }
@@ -261,7 +264,12 @@ impl EvidenceRow {
         let number = self.value.map(|it| it.text(|value| words_text(&self.unit, value)));
         let said = number.into_iter().chain((!self.words.is_empty()).then(|| self.words.clone()));
         let said = said.collect::<Vec<_>>().join("; ");
-        format!("{}: {}.", self.name(among), said.trim_end_matches('.'))
+        let said = said.trim_end_matches('.');
+        // What all arms share is alone: the answer above it says whose it is.
+        if self.arm == SERVER && among.len() == 1 {
+            return format!("{said}.");
+        }
+        format!("{}: {said}.", self.name(among))
     }
 
     /// The arm, with what tells its rows apart.

@@ -1,7 +1,7 @@
 //! Rules, tables and originals on made-up cells.
 
+use super::sheet::*;
 use super::*;
-use crate::frame::{question, views};
 
 fn sheet<T: serde::de::DeserializeOwned>(text: &str) -> T {
     toml::from_str(text).expect("a part of study.toml")

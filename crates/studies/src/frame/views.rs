@@ -137,9 +137,18 @@ impl ColumnSheet {
 }
 
 /// The charts beside a table.
-pub fn charts(sheets: &[ChartSheet], cells: &Cells) -> Vec<Drawing> {
-    let each = sheets.iter().flat_map(|sheet| match sheet.each {
-        None => vec![sheet.clone()],
+pub fn charts(sheets: &[ChartSheet], table: &str, cells: &Cells) -> Vec<Drawing> {
+    let beside = sheets.iter().filter_map(|sheet| match sheet.table.as_str() {
+        // A table named by a part.
+        "{}" => Some(ChartSheet {
+            of: sheet.of.clone().with(Coordinate::Part, table),
+            title: sheet.title.replace("{}", table),
+            ..sheet.clone()
+        }),
+        name => (name == table).then(|| sheet.clone()),
+    });
+    let each = beside.flat_map(|sheet| match sheet.each {
+        None => vec![sheet],
         Some(each) => {
             let of = |name: &&str| ChartSheet {
                 title: sheet.title.replace("{}", name),

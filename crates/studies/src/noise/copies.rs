@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::scatter::{ASKED_PERCENT, Scatter};
 use crate::frame::{Cells, SERVER, Spread};
-use crate::study::Made;
+use crate::outcome::Made;
 use judge::analysis::rounds::Rounds;
 use record::records::{Experiment, Run};
 use stats::descriptive::median;

@@ -10,7 +10,8 @@ mod tests;
 
 use crate::definition::{Asked, Definition};
 use crate::frame::{Cells, EvidenceRow, StudyAnswer};
-use crate::study::{Outcome, Study, part};
+use crate::outcome::Outcome;
+use crate::study::{Study, part};
 use base::error::Result;
 use copies::{ALL, Disturbed};
 use record::study_folder::StudyPart;
@@ -67,7 +68,10 @@ impl Study for NoiseStudy {
     /// One thing to do.
     fn own_rows(&self, _: &str, made: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
         let disturbed = cells.all.iter().find(|cell| cell.metric == "disturbed_rounds");
-        let row = |cell| EvidenceRow::of(cell, StudyAnswer::Yes, hint(made, cells));
+        let row = |cell| EvidenceRow {
+            value: None,
+            ..EvidenceRow::of(cell, StudyAnswer::Yes, hint(made, cells))
+        };
         disturbed.map(row).into_iter().collect()
     }
 }

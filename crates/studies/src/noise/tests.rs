@@ -1,8 +1,9 @@
 //! The study on made-up rounds.
 
 use super::*;
-use crate::frame::{self, Question, SERVER, StudyTable};
-use crate::study::Made;
+use crate::finished::{self, StudyTable};
+use crate::frame::{Question, SERVER};
+use crate::outcome::Made;
 use record::records::{Experiment, Run};
 use record::request::Request;
 use record::words::Words;
@@ -79,7 +80,7 @@ fn analyse(experiment: &Experiment, runs: &[Run]) -> StudyTable {
     let path = tempfile::tempdir().expect("a folder");
     let folder = record::folder::Folder::create(&path.path().join("it")).expect("a folder");
     let made = Made { part: "copies", folder: &folder, experiment, runs };
-    frame::analyse(&NoiseStudy, &Outcome::from(made))
+    finished::analyse(&NoiseStudy, &Outcome::from(made))
 }
 
 fn found<'a>(analysis: &'a StudyTable, id: &str) -> &'a Question {

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use crate::frame::{Cells, SERVER};
-use crate::study::Made;
+use crate::outcome::Made;
 use record::records::{PhaseRun, Run};
 use stats::descriptive::median;
 use workload::plan::{Count, Phase};

@@ -7,7 +7,8 @@ mod tests;
 
 use crate::definition::{Asked, Definition};
 use crate::frame::Cells;
-use crate::study::{self, Flag, Outcome, Study};
+use crate::outcome::Outcome;
+use crate::study::{self, Flag, Study};
 use base::error::{Error, Result};
 use base::units::parse_bytes;
 use record::request::Request;

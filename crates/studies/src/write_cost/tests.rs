@@ -1,6 +1,7 @@
 //! The rules of `study.toml` on made-up cells, and the plan.
 
 use super::*;
+use crate::finished;
 use crate::frame::{self, Question, Spread, StudyAnswer};
 use crate::study::planned;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ fn of_two_rounds(mut cells: Cells) -> Cells {
 fn all(cells: &Cells) -> Vec<Question> {
     let nothing =
         Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
-    frame::questions(&WriteCostStudy, &WriteCostStudy.definition(), &nothing, cells)
+    finished::questions(&WriteCostStudy, &WriteCostStudy.definition(), &nothing, cells)
 }
 
 fn question(cells: &Cells, id: &str) -> Question {
@@ -147,7 +148,7 @@ fn line(fixed_us: f64, misfit_percent: f64) -> Cells {
 fn a_fixed_cost_is_claimed_of_a_line_alone() {
     let shown = question(&line(150.0, -4.0), "proportional");
     assert_eq!(shown.answer, StudyAnswer::Yes);
-    assert!(shown.rows[0].words.ends_with("misfit 200,000; misfit -4.00 %"), "{shown:?}");
+    assert!(shown.rows[0].words.ends_with("misfit bytes 200,000; misfit -4.00 %"), "{shown:?}");
     assert_eq!(answer(&line(0.01, -4.0), "proportional"), StudyAnswer::No);
     assert_eq!(answer(&line(150.0, 60.0), "proportional"), StudyAnswer::NotShown);
     let few = Spread::over(&[150.0, 150.0]).expect("a spread");

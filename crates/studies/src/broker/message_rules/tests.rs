@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::broker::BrokerStudy;
 use crate::broker::message_cells::push_curves;
-use crate::frame::{self, Names, Question};
-use crate::study::{Outcome, Study as _};
+use crate::finished;
+use crate::frame::{Names, Question};
+use crate::outcome::Outcome;
+use crate::study::Study as _;
 use record::broker::{Part, Parts};
 use stats::curve::{Class, Curve};
 use stats::descriptive::Interval;
@@ -138,7 +140,7 @@ fn all(phases: &[PhaseRows]) -> Vec<Question> {
     }
     let nothing =
         Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new(), scale: None };
-    frame::questions(&BrokerStudy, &BrokerStudy.definition(), &nothing, &cells)
+    finished::questions(&BrokerStudy, &BrokerStudy.definition(), &nothing, &cells)
 }
 
 fn found(phases: &[PhaseRows], id: &str) -> Option<Question> {
