@@ -98,14 +98,12 @@ impl<'a> Installation<'a> {
     pub fn say_unasked(&self) {
         let Choice { package, version, .. } = &self.choice;
         if let Some(unasked) = self.manifest.chosen_unasked(self.asked, &self.choice) {
-            say!("{}: {package} {version} runs with {unasked}", self.manifest.name);
+            let name = &self.manifest.name;
+            say::once(format!("{name}: {package} {version} runs with {unasked}"));
         }
         for path in self.local.keys() {
-            say!(
-                "{}: built from {} as it is now, not from the registry",
-                self.id(),
-                path.display()
-            );
+            let (id, path) = (self.id(), path.display());
+            say::once(format!("{id}: built from {path} as it is now, not from the registry"));
         }
     }
 

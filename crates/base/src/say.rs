@@ -1,7 +1,9 @@
 //! Lines for people, on stderr. A closed stderr is no error. `eprintln!` panics then, which once
 //! ended runs in the middle and left their databases on the server.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use crate::secrets::mask_text;
 
@@ -16,6 +18,16 @@ macro_rules! say {
 pub fn lines(text: &str) {
     // One write, so that the lines of several processes stay whole.
     let _ = std::io::stderr().write_all((clean_lines(&mask_text(text)) + "\n").as_bytes());
+}
+
+/// [`lines`], unless this invocation has said them before: of each arm, of each part of a study.
+pub fn once(text: String) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if !said.contains(&text) {
+        lines(&text);
+        said.insert(text);
+    }
 }
 
 /// [`clean`], line by line.

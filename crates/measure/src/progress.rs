@@ -102,6 +102,8 @@ pub struct LiveProgress {
     arms: Vec<String>,
     rounds: u32,
     round: u32,
+    /// Why there are more rounds than were planned: `one more, for round 2 was disturbed`.
+    more: Option<String>,
     /// Group of arms under way, of groups in this round.
     group: (usize, usize),
     phase: (String, usize, usize),
@@ -124,6 +126,7 @@ impl LiveProgress {
             arms,
             rounds,
             round: 0,
+            more: None,
             group: (0, 1),
             phase: (String::new(), 0, 1),
             laps: Laps { done: 0, planned: 1, error: None },
@@ -135,7 +138,25 @@ impl LiveProgress {
     }
 
     pub fn extend(&mut self, rounds: u32) {
+        (self.rounds, self.more) = (rounds, None);
+    }
+
+    /// The same in the place of disturbed rounds.
+    pub fn replace(&mut self, rounds: u32, disturbed: &[u32]) {
         self.rounds = rounds;
+        self.more = Some(match disturbed {
+            [one] => format!("one more, for round {one} was disturbed"),
+            all => {
+                let numbers: Vec<String> = all.iter().map(u32::to_string).collect();
+                format!("{} more, for rounds {} were disturbed", all.len(), numbers.join(", "))
+            }
+        });
+    }
+
+    /// `round 3/10`.
+    fn place(&self) -> String {
+        let more = self.more.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+        format!("round {}/{}{more}", self.round, self.rounds)
     }
 
     /// Shows a step that measures nothing.
@@ -145,7 +166,7 @@ impl LiveProgress {
 
     /// Shows an arm's step between its turns.
     pub fn arm(&self, arm: usize, doing: &str) {
-        let words = || format!("round {}/{}  {doing} {}", self.round, self.rounds, self.arms[arm]);
+        let words = || format!("{}  {doing} {}", self.place(), self.arms[arm]);
         self.line.show(words);
     }
 
@@ -194,9 +215,8 @@ impl LiveProgress {
     pub fn turn(&self, arm: usize, doing: &str, rate: f64) {
         self.line.show(|| {
             format!(
-                "round {}/{}  {} ({}/{})  {}{}  {}{}",
-                self.round,
-                self.rounds,
+                "{}  {} ({}/{})  {}{}  {}{}",
+                self.place(),
                 self.phase.0,
                 self.phase.1 + 1,
                 self.phase.2,
@@ -254,5 +274,25 @@ pub fn duration(duration: Duration) -> String {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_in_the_place_of_a_disturbed_one_says_so() {
+        let mut progress = LiveProgress::new("", vec!["a".to_owned()], 2, Duration::from_secs(1));
+        progress.round(2);
+        assert_eq!(progress.place(), "round 2/2");
+        progress.replace(3, &[2]);
+        progress.round(3);
+        assert_eq!(progress.place(), "round 3/3 (one more, for round 2 was disturbed)");
+        progress.replace(4, &[2, 3]);
+        let both = "round 3/4 (2 more, for rounds 2, 3 were disturbed)";
+        assert_eq!(progress.place(), both);
+        progress.extend(20);
+        assert_eq!(progress.place(), "round 3/20", "on the way to the next look");
     }
 }

@@ -46,7 +46,7 @@ impl Runner {
                 self.progress.note(&format!("round {round} was disturbed ({what})"));
                 if step == RoundStep::Make {
                     let more = (disturbed.len() as u32).min(look.rounds);
-                    self.progress.extend(round.max(look.rounds + more));
+                    self.progress.replace(round.max(look.rounds + more), &disturbed);
                 }
             }
             if round > self.finished {
