@@ -192,6 +192,44 @@ fn the_reader_takes_what_the_schema_takes() {
     assert!(taken > DOCUMENTS / 3 && refused > DOCUMENTS / 4, "{taken} taken, {refused} refused");
 }
 
+/// An editor shows what the reader would refuse later.
+#[test]
+fn bounds_are_in_the_schema() {
+    let validator = jsonschema::validator_for(&workload::schema()).expect("a schema");
+    let takes = |collection: &Value, phase: &Value| {
+        validator.is_valid(&json!({"why": "", "collections": {"c": collection}, "phases": [phase]}))
+    };
+    let none = json!({});
+    let bounds: [(fn(&Value) -> Value, Value, Value); 12] = [
+        (|it| json!({"operations": it}), json!(1), json!(0)),
+        (|it| json!({"operations": it}), json!(u32::MAX), json!(1_u64 << 32)),
+        (|it| json!({"documents": it}), json!(1), json!(0)),
+        (|it| json!({"batch": it}), json!(1), json!(0)),
+        (|it| json!({"range": it}), json!(1), json!(0)),
+        (|it| json!({"limit": {"uniform": [it, 9]}}), json!(1), json!(0)),
+        (|it| json!({"write_concern": {"w": it}}), json!(50), json!(51)),
+        (|it| json!({"write_concern": {"w": it}}), json!("majority"), json!(-1)),
+        (|it| json!({"workers": it}), json!(65_536), json!(0)),
+        (|it| json!({"duration": it}), json!(86_400), json!(86_401)),
+        (|it| json!({"mix": it}), json!([{}]), json!([])),
+        (|it| json!({"sequence": [{"operations": it}]}), json!(1), json!(0)),
+    ];
+    for (phase, right, wrong) in bounds {
+        assert!(takes(&none, &phase(&right)), "{}", phase(&right));
+        assert!(!takes(&none, &phase(&wrong)), "{}", phase(&wrong));
+    }
+    let bounds: [(fn(&Value) -> Value, Value, Value); 4] = [
+        (|it| json!({"shard": {"by": "ranged", "chunks": it}}), json!(1024), json!(1)),
+        (|it| json!({"capped": {"size_bytes": it}}), json!(4096), json!(4095)),
+        (|it| json!({"capped": {"size_bytes": 4096, "documents": it}}), json!(1), json!(0)),
+        (|it| json!({"document": {"a": {"width": it}}}), json!(1000), json!(1001)),
+    ];
+    for (collection, right, wrong) in bounds {
+        assert!(takes(&collection(&right), &none), "{}", collection(&right));
+        assert!(!takes(&collection(&wrong), &none), "{}", collection(&wrong));
+    }
+}
+
 #[test]
 fn our_own_workloads_are_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,6 @@
 //! Checks a collection and makes its pool.
 
+use super::bounds::{CAPPED_BYTES_MAX, CAPPED_BYTES_MIN};
 use super::checking::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout};
 use super::layout;
@@ -252,7 +253,7 @@ fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp]) {
 
 fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::CollectionCap {
     let size = &capped.value.size_bytes;
-    if size.value < 4096 || size.value > 1 << 50 {
+    if !(CAPPED_BYTES_MIN..=CAPPED_BYTES_MAX).contains(&size.value) {
         let message = format!("a capped collection cannot have {} bytes", size.value);
         check.wrong(size.place, message, "give it 4096 bytes to 1 PiB");
     }

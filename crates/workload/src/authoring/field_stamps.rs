@@ -1,5 +1,6 @@
 //! Turns the YAML of a field with `value:` into its stamp.
 
+use super::bounds::WIDTH_MAX;
 use super::checking::Check;
 use super::fields::{FieldKeys, FieldType};
 use super::located::{At, Location};
@@ -8,8 +9,6 @@ use crate::plan::{Stamp, StampForm, StampSource};
 /// Seconds of 2026-01-01 in hex: `ObjectIds` made of keys look as if they were made then.
 pub const OBJECT_ID_PREFIX: &str = "6955b900";
 
-/// Digits of a stamped string, at most.
-const WIDTH_MAX: u32 = 1000;
 /// Digits of a stamped string that names no width: those of 2^53.
 const WIDTH: u32 = 16;
 
@@ -57,7 +56,7 @@ pub fn stamp(
     {
         check.wrong(
             width.place,
-            "`width` belongs to a string, and is 1000 at most",
+            format!("`width` belongs to a string, and is {WIDTH_MAX} at most"),
             "leave it out, or make it smaller",
         );
     }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
+use super::bounds::WIDTH_MAX;
 use super::located::{At, Location, NamedEntries, any_of, one_entry};
 use super::tree::YamlTree;
 use crate::plan::StampSource;
@@ -74,6 +75,7 @@ pub struct FieldKeys {
     /// string with `value`: text before the number. objectid: 8 hex digits before the key.
     pub prefix: Option<At<String>>,
     /// string with `value`: the number is padded with zeros to so many digits (default 16).
+    #[schemars(range(max = WIDTH_MAX))]
     pub width: Option<At<u32>>,
     /// int, long, double, date (ms since 1970): smallest random value.
     pub min: Option<At<f64>>,

@@ -1,5 +1,6 @@
 //! The operations of a phase: one, or several in a `mix`, each with its weight.
 
+use super::bounds::MIX_MAX;
 use super::checking::Check;
 use super::located::At;
 use super::operation::operation;
@@ -81,8 +82,12 @@ fn mixed(
         );
         return None;
     }
-    if operations.len() > 256 {
-        check.wrong(mix.place, "a mix can have 256 operations at most", "make several phases");
+    if operations.len() > MIX_MAX {
+        check.wrong(
+            mix.place,
+            format!("a mix can have {MIX_MAX} operations at most"),
+            "make several phases",
+        );
         return None;
     }
     (operations.len() == weights.len()).then_some((operations, weights))
@@ -141,8 +146,8 @@ fn add_parts(
             "give at least one of them a `weight:`",
         );
     }
-    if operations.len() > 256 {
-        check.wrong(parts.place, "more than 256 operations", "make several phases");
+    if operations.len() > MIX_MAX {
+        check.wrong(parts.place, format!("more than {MIX_MAX} operations"), "make several phases");
     }
 }
 

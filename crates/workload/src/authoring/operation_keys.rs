@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::bounds::MEMBERS_MAX;
 use super::checking::Check;
 use super::located::At;
 use super::problem::did_you_mean;
@@ -47,12 +48,15 @@ pub fn write_concern(check: &mut Check<'_>, concern: &At<WriteConcern>) -> serde
     let mut made = serde_json::Map::new();
     if let Some(w) = &concern.value.w {
         match &w.value {
-            YamlTree::Int(members @ 0..=50) => drop(made.insert("w".to_owned(), json!(members))),
+            YamlTree::Int(members @ 0..=MEMBERS_MAX) => {
+                drop(made.insert("w".to_owned(), json!(members)))
+            }
             YamlTree::String(word) if word.parse::<f64>().is_err() => {
                 drop(made.insert("w".to_owned(), json!(word)));
             }
             _ => {
-                let hint = "write a number of members from 0 to 50, or majority";
+                let hint =
+                    format!("write a number of members from 0 to {MEMBERS_MAX}, or majority");
                 check.wrong(w.place, "this cannot be the `w` of a write concern", hint);
             }
         }

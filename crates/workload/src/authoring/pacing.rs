@@ -1,15 +1,11 @@
 //! When a phase's operations begin and when it ends.
 
-use super::bounds::{RATE_MAX, WINDOW_MAX};
+use super::bounds::{DAY_S, OPERATIONS_MAX, RATE_MAX, WINDOW_MAX};
 use super::checking::Check;
 use super::located::{At, Location};
 use super::yaml;
 use super::yaml_values::Time;
 use crate::plan::{Limit, Pacing};
-
-const DAY_S: f64 = 86_400.0;
-/// So many operations have indices that fit a sample.
-const OPERATIONS_MAX: u64 = u32::MAX as u64;
 
 pub fn pacing_of(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> Pacing {
     let burst = keys.burst.as_ref().filter(|burst| burst.value);

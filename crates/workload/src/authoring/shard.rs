@@ -2,14 +2,12 @@
 
 use bson::Bson;
 
+use super::bounds::CHUNKS_MAX;
 use super::checking::Check;
 use super::sharding_yaml::FullSharding;
 use super::yaml;
 use crate::plan::{Collection, Shard, ShardBy, Stamp, StampForm, StampSource};
 use crate::replay::stamp::{Input, value_of};
-
-/// Largest number of chunks: each is split and moved before every phase.
-const CHUNKS_MAX: u32 = 1024;
 
 /// The ranges of the shard key that the chunks have: the lower bound of each but the first,
 /// and a value in its middle. None where the key grows in another order than documents.

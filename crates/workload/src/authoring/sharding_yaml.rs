@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 
+use super::bounds::CHUNKS_MAX;
 use super::located::{At, any_of};
 use crate::plan::ShardBy;
 
@@ -25,6 +26,7 @@ pub struct FullSharding {
     pub key: Option<At<String>>,
     /// Chunks before the first document comes, dealt evenly to the shards; with `ranged` they are
     /// split and moved. Default: hashed as many as mongos makes, ranged one.
+    #[schemars(range(min = 2, max = CHUNKS_MAX))]
     pub chunks: Option<At<u32>>,
     /// Number of keys, from 0 on, that the chunks share evenly; needs `ranged` and `chunks`
     /// (default: the documents that are loaded).

@@ -4,7 +4,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::bounds::{self, RATE_MAX, WINDOW_MAX, WORKERS_MAX};
+use super::bounds::{
+    self, CAPPED_BYTES_MAX, CAPPED_BYTES_MIN, MIX_MAX, OPERATIONS_MAX, RATE_MAX, WINDOW_MAX,
+    WORKERS_MAX,
+};
 use super::fields::{FieldType, FieldYaml};
 use super::located::{At, Location, NamedEntries};
 use super::sharding_yaml::Sharding;
@@ -89,8 +92,10 @@ pub enum Keep {
 #[serde(deny_unknown_fields)]
 pub struct CappedYaml {
     /// Size limit in bytes.
+    #[schemars(range(min = CAPPED_BYTES_MIN, max = CAPPED_BYTES_MAX))]
     pub size_bytes: At<u64>,
     /// Limit in documents.
+    #[schemars(range(min = 1))]
     pub documents: Option<At<u64>>,
 }
 
@@ -143,6 +148,7 @@ with_shared_keys! {
         /// Field that is looked for, one with `value: key`; default `_id`.
         by: Option<At<String>>,
         /// So many keys from the chosen one on (a field that is no guid).
+        #[schemars(range(min = 1))]
         range: Option<At<u64>>,
         /// A filter in place of `by`. Here and in `update`, `pipeline` and `command`,
         /// `{$stamp: key}` is a value made per operation (a long),
@@ -160,6 +166,7 @@ with_shared_keys! {
         batch: Option<At<BatchYaml>>,
         /// Operations that a bulk_write is made of, each with its weight: insert_one, update_one,
         /// replace_one and delete_one.
+        #[schemars(length(min = 1, max = MIX_MAX))]
         parts: Option<At<Vec<At<Mixed>>>>,
         /// Stop at the first error (default true).
         ordered: Option<At<bool>>,
@@ -206,8 +213,10 @@ with_shared_keys! {
         /// How keys are chosen, as in a phase.
         keys: Option<At<KeysYaml>>,
         /// So many operations, over all workers of an arm.
+        #[schemars(range(min = 1, max = OPERATIONS_MAX))]
         operations: Option<At<u64>>,
         /// So many documents of insert_many, over all workers of an arm.
+        #[schemars(range(min = 1))]
         documents: Option<At<u64>>,
     }
 
@@ -216,6 +225,7 @@ with_shared_keys! {
         /// Name in results; default: the operation.
         name: Option<At<String>>,
         /// Several operations, each with its weight, in place of `operation`.
+        #[schemars(length(min = 1, max = MIX_MAX))]
         mix: Option<At<Vec<At<Mixed>>>>,
         /// Stretches of one counted operation each, in place of `operation`: each worker does its
         /// share of one after the other, without waiting for other workers between them.
@@ -229,9 +239,11 @@ with_shared_keys! {
         /// The server has everything on disk (fsync) before the sizes after the phase are read.
         checkpoint: Option<At<bool>>,
         /// Ends after so many operations, over all workers of an arm.
+        #[schemars(range(min = 1, max = OPERATIONS_MAX))]
         operations: Option<At<u64>>,
         /// Ends after so many documents of insert_many, over all workers of an arm; the last batch
         /// of each is as short as need be.
+        #[schemars(range(min = 1))]
         documents: Option<At<u64>>,
         /// Ends after this time: seconds, or `500ms`, `10s`, `2m` (default 3 s, quick 1 s; none
         /// with `operations`). With `operations`: whichever comes first.
@@ -270,6 +282,7 @@ with_shared_keys! {
 #[serde(deny_unknown_fields)]
 pub struct WriteConcern {
     /// Number of members, or `majority`.
+    #[schemars(schema_with = "bounds::members")]
     pub w: Option<At<YamlTree>>,
     /// Wait for the journal.
     pub j: Option<At<bool>>,

@@ -2,6 +2,7 @@
 #![allow(clippy::doc_markdown)] // editors show these comments as plain text
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use base::units::parse_duration;
 use schemars::JsonSchema;
@@ -171,6 +172,7 @@ impl<'de> Visitor<'de> for AmountVisitor {
 #[serde(deny_unknown_fields)]
 struct Uniform {
     /// Every number from the first to the second alike.
+    #[schemars(inner(range(min = 1)))]
     uniform: [u32; 2],
 }
 
@@ -224,6 +226,6 @@ any_of!(
     BatchYaml,
     BatchVisitor,
     g,
-    [g.subschema_for::<u32>(), serde_json::json!({"const": "all"})]
+    [g.subschema_for::<NonZeroU32>(), serde_json::json!({"const": "all"})]
 );
 any_of!(Time, TimeVisitor, _g, [bounds::time()]);
