@@ -1,9 +1,12 @@
 //! Reads the command line, and keeps its connection strings secret.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::path::Path;
 
+use adapter::manifest::discover;
 use base::say;
-use base::secrets::{is_driver, keep_hosts};
+use base::secrets::{self, keep_hosts};
 use base::strings::shell_quoted;
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,8 +17,7 @@ use super::{Cli, Verb};
 const VARIABLE: &str = "MDYN_URI";
 /// Prefix of the variables that we read.
 const OWN_VARIABLES: &str = "MDYN_";
-/// Verbs whose plain words are drivers.
-const OF_DRIVERS: [&str; 4] = ["adapters", "check", "drivers", "environments"];
+const ADAPTERS: &str = "MDYN_ADAPTERS";
 
 impl Cli {
     /// Reads the command line. Connection strings anywhere in it become secrets, also out of place.
@@ -28,16 +30,11 @@ impl Cli {
         let words: Vec<_> = std::env::args_os().collect();
         let own = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
         let own: Vec<_> = own.collect();
+        know_drivers(&own);
         // User and password belong into a connection string, and come with any other word as well.
-        let of_drivers = own.get(1).is_some_and(|verb| OF_DRIVERS.contains(&&**verb));
-        let mut before = "";
         for word in &own {
             learn(word);
-            let is_plain = !before.starts_with('-') && !word.starts_with('-');
-            if !(is_driver(before, word) || of_drivers && is_plain) {
-                keep_hosts(word);
-            }
-            before = word;
+            keep_hosts(word);
         }
         for (name, value) in std::env::vars_os() {
             if name.to_string_lossy().starts_with(OWN_VARIABLES) {
@@ -113,6 +110,22 @@ fn without_verb(words: &[OsString], mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Tells the drivers of all adapters from user and password. Their folder is looked for in the
+/// words, before clap quotes one of these.
+fn know_drivers(words: &[Cow<'_, str>]) {
+    let flag = "--adapters-dir";
+    let pairs = words.iter().zip(words.iter().skip(1));
+    let after = pairs.filter(|(word, _)| *word == flag).map(|(_, value)| value.to_string());
+    let joined = words.iter().filter_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
+    let folder = after.chain(joined.map(str::to_owned)).next_back();
+    let folder = folder.or_else(|| std::env::var(ADAPTERS).ok());
+    let found = discover(folder.as_deref().map(Path::new)).or_else(|_| discover(None));
+    for it in found.unwrap_or_default() {
+        let drivers = it.packages().into_iter().map(|package| format!("{}:{package}", it.name));
+        secrets::know_drivers(drivers.chain([it.name.clone()]));
+    }
 }
 
 /// Makes secrets of the connection string in a word, as in `--set name=mongodb://…`.

@@ -192,6 +192,9 @@ fn the_reader_takes_what_the_schema_takes() {
     assert!(taken > DOCUMENTS / 3 && refused > DOCUMENTS / 4, "{taken} taken, {refused} refused");
 }
 
+/// Where a value is written, one within its bounds and one outside of them.
+type Bound = (fn(&Value) -> Value, Value, Value);
+
 /// An editor shows what the reader would refuse later.
 #[test]
 fn bounds_are_in_the_schema() {
@@ -200,7 +203,7 @@ fn bounds_are_in_the_schema() {
         validator.is_valid(&json!({"why": "", "collections": {"c": collection}, "phases": [phase]}))
     };
     let none = json!({});
-    let bounds: [(fn(&Value) -> Value, Value, Value); 12] = [
+    let bounds: [Bound; 12] = [
         (|it| json!({"operations": it}), json!(1), json!(0)),
         (|it| json!({"operations": it}), json!(u32::MAX), json!(1_u64 << 32)),
         (|it| json!({"documents": it}), json!(1), json!(0)),
@@ -218,7 +221,7 @@ fn bounds_are_in_the_schema() {
         assert!(takes(&none, &phase(&right)), "{}", phase(&right));
         assert!(!takes(&none, &phase(&wrong)), "{}", phase(&wrong));
     }
-    let bounds: [(fn(&Value) -> Value, Value, Value); 4] = [
+    let bounds: [Bound; 4] = [
         (|it| json!({"shard": {"by": "ranged", "chunks": it}}), json!(1024), json!(1)),
         (|it| json!({"capped": {"size_bytes": it}}), json!(4096), json!(4095)),
         (|it| json!({"capped": {"size_bytes": 4096, "documents": it}}), json!(1), json!(0)),

@@ -3,6 +3,7 @@
 //! Everything that is written passes [`mask_text`]: records, logs of adapters and installers,
 //! errors. Code that reads a connection string passes it to [`keep`].
 
+use std::collections::BTreeSet;
 use std::sync::RwLock;
 
 use crate::strings::percent_decoded;
@@ -25,29 +26,31 @@ pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
     known.1.sort_by_key(|secret| std::cmp::Reverse(secret.letters.len()));
 }
 
-/// Flags whose value is a driver, `adapter:package@version`. It looks like `user:password@host`,
-/// but is no secret.
-const DRIVER_FLAGS: [&str; 4] = ["-d", "--driver", "--consumer", "--versions"];
+/// Names of adapters, and drivers as `-d` takes them, `adapter:package`. With `@version` they look
+/// like `user:password@host`, but are no secrets.
+static DRIVERS: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Whether a word of a command line is a driver, by itself and the word before.
-pub fn is_driver(before: &str, word: &str) -> bool {
-    let name = word.split('=').next().unwrap_or_default();
-    DRIVER_FLAGS.contains(&before) || (name != word && DRIVER_FLAGS.contains(&name))
+/// Makes [`keep_hosts`] leave these drivers and names of adapters as they are from now on.
+pub fn know_drivers(drivers: impl Iterator<Item = String>) {
+    DRIVERS.write().expect("no panic while holding it").extend(drivers);
 }
 
 /// Makes [`mask_text`] hide user and password of every `user:password@host` in a text from now on,
 /// with a scheme or without.
 pub fn keep_hosts(text: &str) {
-    let mut before = "";
     for word in text.split(|it: char| it.is_whitespace() || "\"'[]{},".contains(it)) {
-        let is_driver = is_driver(before, word);
-        before = word;
-        let Some((head, host)) = word.rsplit_once('@').filter(|_| !is_driver) else { continue };
+        let Some((head, host)) = word.rsplit_once('@') else { continue };
         let head = head.split_once("://").map_or(head, |(_, rest)| rest);
         let Some((user, password)) = head.split_once(':') else { continue };
         let user = user.rsplit('=').next().unwrap_or_default(); // of `name=user:password@host`
+        let driver = format!("{user}:{}", password.split('@').next().unwrap_or_default());
+        let is_known = |it: &str| DRIVERS.read().expect("no panic while holding it").contains(it);
+        if is_known(&driver) {
+            continue;
+        }
         let secrets = || {
             let words = [(user, true), (password, false)].into_iter();
+            let words = words.filter(|(it, is_user)| !(*is_user && is_known(it)));
             let both = words.flat_map(|(it, is_user)| {
                 [(it.to_owned(), is_user), (percent_decoded(it), is_user)]
             });

@@ -48,6 +48,22 @@ fn a_server_that_needs_a_password_says_so() {
     assert!([0, 6].contains(&code(&output)), "the right one works: {}", said(&output));
 }
 
+#[test]
+fn a_user_who_may_not_write_leaves_no_folder() {
+    let test = "passwords/a_user_who_may_not_write_leaves_no_folder";
+    let Some(lab) = real_lab(test) else { return };
+    let Some((_server, _, full)) = with_password(test) else { return };
+    let user = doc! { "createUser": "reader", "pwd": "reads", "roles": ["readAnyDatabase"] };
+    with_client(&full, async |client| client.database("admin").run_command(user).await);
+    let reader = full.replace(&format!("bob:{}", PASSWORD[0]), "reader:reads");
+    for uri in [&reader, &full] {
+        let output = lab.run(words(&["--rounds", "1", "--uri", uri]));
+        let is_reader = *uri == reader;
+        assert_eq!(code(&output) == 4, is_reader, "{}", said(&output));
+        assert_eq!(!lab.path("out").exists(), is_reader, "the same command may be given again");
+    }
+}
+
 /// Adapters that repeat their whole input: in the log, on stdout, in answers. Their words are in
 /// files, for command lines are searched.
 fn talkative(lab: &Lab) {
@@ -221,8 +237,8 @@ impl Verb {
     }
 }
 
-/// In every word, variable and file that there is. A driver alone, `adapter:package@version`,
-/// cannot be told from a user, a password and a host.
+/// In every word, variable and file that there is, in the place of a driver too. Read are what is
+/// printed, what is written and the words of children.
 #[test]
 fn no_flag_repeats_a_password() {
     let lab = Lab::new();
@@ -239,17 +255,24 @@ fn no_flag_repeats_a_password() {
         let first = verb.words.first().cloned();
         verb.flags.retain(|(flag, _)| seen.insert((first.clone(), flag.clone())));
         verb.variables.retain(|name| seen.insert((first.clone(), name.clone())));
+        let is_run = verb.words == ["run"];
         let mut give = |words: &[&str], variable: Option<&String>| {
-            let words = words.iter().map(|it| (*it).to_owned());
-            lines.push((verb.whole(&noop).into_iter().chain(words).collect(), variable.cloned()));
+            let own = || words.iter().map(|it| (*it).to_owned());
+            lines.push((verb.whole(&noop).into_iter().chain(own()).collect(), variable.cloned()));
+            if is_run {
+                // To its end, where the value is one that can be.
+                let out = format!("out-{}", lines.len());
+                let run = lab.words(&["even"], &["--rounds", "1", "--phase", "first"]);
+                let run = run.into_iter().map(|it| if it == "out" { out.clone() } else { it });
+                lines.push((run.chain(own()).collect(), variable.cloned()));
+            }
         };
         give(&[uri], None);
+        give(&[host], None);
         for (flag, value) in &verb.flags {
-            let of_driver = ["--driver", "--consumer", "--versions"].contains(&flag.as_str());
             give(&[flag, uri], None);
-            if !of_driver {
-                give(&[&format!("{flag}={host}")], None);
-            }
+            give(&[flag, host], None);
+            give(&[&format!("{flag}={host}")], None);
             if value == "FILE" {
                 give(&[flag, "uri"], None);
                 give(&[flag, "host"], None);
@@ -257,25 +280,55 @@ fn no_flag_repeats_a_password() {
         }
         verb.variables.iter().for_each(|variable| give(&[], Some(variable)));
     }
-    assert!(lines.len() > 200, "the help was read: {}", lines.len());
-    let lines = &lines;
+    assert!(lines.len() > 300, "the help was read: {}", lines.len());
+    let (lab, lines) = (&lab, &lines);
     std::thread::scope(|scope| {
-        for part in 0..2 {
-            let lab = &lab;
+        let parts = [0, 1].map(|part| {
             scope.spawn(move || {
                 for (words, variable) in lines.iter().skip(part).step_by(2) {
                     let mut command = lab.wrapped(&["timeout", "60"], words);
                     command.envs(variable.iter().map(|name| (name, host)));
                     let output = command.stdin(Stdio::null()).output().expect("it runs");
-                    for secret in ["s3cret", "W0rd", "bobby"] {
-                        let told = said(&output);
-                        assert!(!told.contains(secret), "{words:?} {variable:?}: {told}");
-                    }
+                    assert_hidden(&format!("{words:?} {variable:?}"), &said(&output));
                     assert_ne!(code(&output), 124, "{words:?} goes on");
                 }
-            });
+            })
+        });
+        // The words of the binary itself are the user's.
+        let is_own = |words: &str| words.contains("/mongodyno ") || words.contains("timeout ");
+        while parts.iter().any(|part| !part.is_finished()) {
+            for (_, words) in lab.processes().into_iter().filter(|(_, words)| !is_own(words)) {
+                assert_hidden("a command line", &words);
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
     });
+    let given = ["./uri", "./host"].map(|name| lab.path(name).display().to_string());
+    let written = lab.files(".").into_iter();
+    let written: Vec<_> = written.filter(|(path, _)| !given.contains(path)).collect();
+    assert!(written.iter().any(|(path, _)| path.ends_with("experiment.json")), "some ran");
+    for (path, bytes) in written {
+        assert_hidden("a name", &path);
+        assert_hidden(&path, &String::from_utf8_lossy(&bytes));
+    }
+}
+
+fn assert_hidden(what: &str, text: &str) {
+    for secret in ["s3cret", "W0rd", "bobby"] {
+        assert!(!text.contains(secret), "{what}: {text}");
+    }
+}
+
+/// `adapter:package@version` is told from user, password and host by the packages of adapters.
+#[test]
+fn a_driver_is_no_password() {
+    let lab = Lab::new();
+    let told = |driver: &str| said(&lab.run(["run", &noop(), "-d", driver, "--plan"]));
+    for driver in ["node:mongolian@0.0.0", "csharp:MongoDB-CSharp@0.0.0"] {
+        assert!(!told(driver).contains("***"), "{}", told(driver));
+    }
+    let other = told("java:hunter2@0.0.0");
+    assert!(other.contains("error: java has no package ***"), "{other}");
 }
 
 /// Where no one expects user and password: in hosts, in parameters, in the lines of a workload.

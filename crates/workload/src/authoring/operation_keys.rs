@@ -49,7 +49,7 @@ pub fn write_concern(check: &mut Check<'_>, concern: &At<WriteConcern>) -> serde
     if let Some(w) = &concern.value.w {
         match &w.value {
             YamlTree::Int(members @ 0..=MEMBERS_MAX) => {
-                drop(made.insert("w".to_owned(), json!(members)))
+                drop(made.insert("w".to_owned(), json!(members)));
             }
             YamlTree::String(word) if word.parse::<f64>().is_err() => {
                 drop(made.insert("w".to_owned(), json!(word)));
