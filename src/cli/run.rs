@@ -15,6 +15,7 @@ use super::registry::RegistryArgs;
 use super::uri::UriArgs;
 use crate::ask::{Ask, Here};
 use base::error::{Error, Result};
+use base::secrets;
 use base::units::parse_duration;
 use judge::objectives::ObjectiveGate;
 use record::records::GateUnclear;
@@ -88,7 +89,7 @@ pub struct RunArgs {
     )]
     pub hosts: Vec<String>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = new_path)]
     pub out: Option<PathBuf>,
     /// The server that runs already.
     #[command(flatten)]
@@ -202,6 +203,19 @@ pub fn pairs(words: &[String], flag: &str) -> Result<BTreeMap<String, String>> {
         Ok((name.to_owned(), value.to_owned()))
     };
     words.iter().map(pair).collect()
+}
+
+/// The path of what is about to be written. Its name stays on the disk, so a connection string that
+/// was given in its place is refused.
+///
+/// # Errors
+/// One with a user and a password.
+pub fn new_path(word: &str) -> Result<PathBuf, &'static str> {
+    if secrets::mask_text(word) == word {
+        Ok(PathBuf::from(word))
+    } else {
+        Err("a path with user and password would be written to the disk; name a folder or a file")
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

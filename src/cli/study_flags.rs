@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, Va
 use super::machine_flags::{MachineArgs, WaitArgs};
 use super::order_flag::OrderArgs;
 use super::registry::RegistryArgs;
-use super::run::pairs;
+use super::run::{new_path, pairs};
 use super::uri::UriArgs;
 use crate::ask::{Here, StudyAsk};
 use base::units::parse_duration;
@@ -164,7 +164,7 @@ pub struct StudyFlags {
     #[arg(long)]
     pub seed: Option<u64>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = new_path)]
     pub out: Option<PathBuf>,
     /// The server that runs already.
     #[command(flatten)]
@@ -179,7 +179,7 @@ pub struct StudyFlags {
     #[arg(long)]
     pub plan: bool,
     /// Write the workloads and the commands to a folder, where you can change them, and stop
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = new_path)]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout
     #[arg(long)]

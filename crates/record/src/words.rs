@@ -93,7 +93,9 @@ enum Written {
 
 impl<P: FromFolder> Serialize for Words<P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let kept = self.given.as_ref().filter(|words| !self.secret && P::may_give(words));
+        // What is called otherwise than it is has a secret of this invocation in it.
+        let may_keep = |words: &&String| !self.secret && self.called == **words;
+        let kept = self.given.as_ref().filter(|words| may_keep(words) && P::may_give(words));
         let again = || Written::Again { again: self.called.clone() };
         kept.map_or_else(again, |words| Written::Words(words.clone())).serialize(serializer)
     }
@@ -209,6 +211,13 @@ mod tests {
         assert_eq!(read::<Plain>(r#""/etc/passwd""#), None);
         assert_eq!(read::<Nothing>(r#""mongodb://h""#), None);
         assert_eq!(read::<Plain>("null"), None, "as earlier versions wrote a secret");
+    }
+
+    #[test]
+    fn a_connection_string_in_the_place_of_other_words_is_not_written() {
+        base::secrets::keep_hosts("alice:un53cret@host");
+        let words = Words::<NoProgram>::new("mongodb://alice:un53cret@host");
+        assert_eq!(written(&words), r#"{"again":"mongodb://***:***@host"}"#);
     }
 
     #[test]
