@@ -297,8 +297,8 @@ fn pace_rows(arms: &[ArmMessages<'_>]) -> Vec<EvidenceRow> {
         };
         EvidenceRow {
             part: String::new(),
-            phase: name.to_owned(),
-            arm: "all".to_owned(),
+            phase: String::new(),
+            arm: format!("messages {name}"),
             unit: "percent".to_owned(),
             value: (!of.is_empty()).then(|| Spread::plain(share * 100.0)),
             answer,

@@ -85,10 +85,7 @@ impl Spread {
 
     /// `12.3 (11.0 to 13.9)`.
     pub fn text(&self, text: impl Fn(f64) -> String) -> String {
-        match self.low.zip(self.high) {
-            Some((low, high)) => format!("{} ({} to {})", text(self.median), text(low), text(high)),
-            None => text(self.median),
-        }
+        format::with_interval(self.median, self.low.zip(self.high), text)
     }
 }
 
