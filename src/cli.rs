@@ -267,7 +267,7 @@ pub struct TapArgs {
     #[arg(long, value_name = "FIELDS", help = tap::mark::HELP)]
     pub mark: Option<MarkFields>,
     /// Folder for the recording, new or empty [default: mongodyno-results/tap-ID]
-    #[arg(long, value_name = "DIR", value_parser = run::new_path)]
+    #[arg(long, value_name = "DIR", value_parser = run::new_path())]
     pub out: Option<PathBuf>,
     /// Number of listeners, each on a free port of 127.0.0.1
     #[arg(long, hide = true, conflicts_with_all = ["listen", "out"])]
@@ -294,7 +294,7 @@ pub struct AbsorberArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// Log every delayed answer to this file
-    #[arg(long, value_name = "FILE", value_parser = run::new_path)]
+    #[arg(long, value_name = "FILE", value_parser = run::new_path())]
     pub holds: Option<PathBuf>,
     #[command(flatten)]
     pub faults: FaultArgs,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::behaviour::{FaultArgs, LoadArgs};
@@ -89,7 +89,7 @@ pub struct RunArgs {
     )]
     pub hosts: Vec<String>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
-    #[arg(long, value_name = "DIR", value_parser = new_path)]
+    #[arg(long, value_name = "DIR", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// The server that runs already.
     #[command(flatten)]
@@ -205,17 +205,16 @@ pub fn pairs(words: &[String], flag: &str) -> Result<BTreeMap<String, String>> {
     words.iter().map(pair).collect()
 }
 
-/// The path of what is about to be written. Its name stays on the disk, so a connection string that
-/// was given in its place is refused.
-///
-/// # Errors
-/// One with a user and a password.
-pub fn new_path(word: &str) -> Result<PathBuf, &'static str> {
-    if secrets::mask_text(word) == word {
-        Ok(PathBuf::from(word))
-    } else {
-        Err("a path with user and password would be written to the disk; name a folder or a file")
-    }
+/// Reads the path of what is about to be written. Its name stays on the disk, so one with a user
+/// and a password is refused: it is a connection string in the wrong place.
+pub fn new_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let words = path.to_string_lossy();
+        if secrets::mask_text(&words) == words {
+            return Ok(path);
+        }
+        Err("user and password would be in a file name; name a folder or a file")
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -164,7 +164,7 @@ pub struct StudyFlags {
     #[arg(long)]
     pub seed: Option<u64>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
-    #[arg(long, value_name = "DIR", value_parser = new_path)]
+    #[arg(long, value_name = "DIR", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// The server that runs already.
     #[command(flatten)]
@@ -179,7 +179,7 @@ pub struct StudyFlags {
     #[arg(long)]
     pub plan: bool,
     /// Write the workloads and the commands to a folder, where you can change them, and stop
-    #[arg(long, value_name = "PATH", value_parser = new_path)]
+    #[arg(long, value_name = "PATH", value_parser = new_path())]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout
     #[arg(long)]
