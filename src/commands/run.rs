@@ -9,7 +9,6 @@ use crate::commands::plan_text::{self, Started};
 use crate::commands::run_plan::{RunPlan, drawn_seed};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
-use base::paths::new_or_empty;
 use base::strings::shell_quoted;
 use format::counted;
 use judge::analysis::types::{Analysis, Objective};
@@ -29,6 +28,7 @@ use record::folder::{Folder, Series};
 use record::records::Ended;
 use record::request::Request;
 use record::servers_folder::{Part, Servers};
+use record::unbegun;
 use record::words::Words;
 use report::{Report, html, terminal};
 use server::{ServerChoice, mask_uri};
@@ -217,7 +217,7 @@ pub async fn make(
     }
     if here.plan {
         for place in &places {
-            new_or_empty(&place.path)?;
+            unbegun::check_free(&place.path)?;
         }
         install::check(&arms, consumer.as_ref(), how)?;
         let names = arms::ids(&arms)?;

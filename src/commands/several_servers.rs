@@ -13,6 +13,7 @@ use base::say;
 use measure::install::Wanted;
 use measure::setup::new_id;
 use record::request::Request;
+use record::unbegun;
 use server::ServerChoice;
 
 /// The servers of `--server`, in their order.
@@ -65,6 +66,6 @@ pub async fn run(args: RunArgs) -> Result<()> {
     if ask.here.plan {
         return Ok(());
     }
-    record.discard(&parent);
+    unbegun::discard(&parent, true, false);
     finish(&ask, &parent, made)
 }

@@ -288,7 +288,6 @@ enum PartStage {
 impl PartStage {
     fn of(path: &Path) -> Result<Self> {
         if !path.join("experiment.json").exists() {
-            Folder::remove_unbegun(path)?;
             return Ok(Self::Missing);
         }
         let (_, experiment) = Folder::open(path)?;

@@ -8,7 +8,6 @@ use super::run::{Place, make, places, shown};
 use super::run_plan::drawn_seed;
 use crate::ask::Ask;
 use base::error::{Error, Result};
-use base::paths::new_or_empty;
 use base::say;
 use base::secrets::mask_text;
 use judge::analyse;
@@ -18,6 +17,7 @@ use record::folder::Folder;
 use record::records::Ended;
 use record::servers_folder::Servers;
 use record::sweep_folder::Sweep;
+use record::unbegun;
 
 /// One value: its folder's name, its request and its places.
 pub struct SweepPart {
@@ -35,7 +35,7 @@ pub async fn run(mut ask: Ask, words: &str, servers: &[String]) -> Result<()> {
     let parent =
         parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
     if ask.here.plan {
-        new_or_empty(&parent)?;
+        unbegun::check_free(&parent)?;
     }
     let mut steps = Vec::new();
     for (it, value) in sweep.values.iter().zip(values) {
@@ -52,7 +52,7 @@ pub async fn run(mut ask: Ask, words: &str, servers: &[String]) -> Result<()> {
     }
     let begin = || if ask.here.plan { Ok(()) } else { sweep.create(&parent) };
     let made = all(steps, Wanted::Alone, begin).await;
-    sweep.discard(&parent);
+    unbegun::discard(&parent, true, false);
     let made = made?;
     if ask.here.plan {
         return Ok(());
@@ -75,8 +75,8 @@ pub async fn all(
             servers.as_ref().map_or(Ok(()), |(servers, path)| servers.create(path))
         };
         let made = Box::pin(make(&ask, wanted, places, begin)).await;
-        if let Some((servers, path)) = &servers {
-            servers.discard(path);
+        if let Some((_, path)) = &servers {
+            unbegun::discard(path, true, false);
         }
         let made = match made {
             Err(error) if !every.is_empty() => vec![Err(error)],

@@ -35,6 +35,7 @@ use record::records::{
     Arm, ClientMemory, Database, DriverShare, Ended, Experiment, Machine, Placement, Request,
     SCHEMA_VERSION, ServerKind, ServerOptions, Settings, Unavailable,
 };
+use record::unbegun;
 use server::connection_string::with_options;
 use server::{ServerHandle, StartOptions, listeners, places};
 use workload::Workload;
@@ -113,7 +114,7 @@ impl Setup {
         let opened = requests.or(self.open(&folder, placement.as_ref())).await.flatten();
         let server = opened.inspect_err(|error| {
             if !is_resumed {
-                discard(&folder, is_new, error);
+                unbegun::discard(folder.path(), is_new, error.exit == Exit::Interrupted);
             }
         })?;
         let mut admin = None;
@@ -134,12 +135,11 @@ impl Setup {
             server.stop().await;
         }
         match result {
-            Err(error) if error.exit == Exit::Interrupted && !began => {
-                if !is_resumed {
-                    discard(&folder, is_new, &error);
-                }
+            Err(error) if !began && !is_resumed => {
+                unbegun::discard(folder.path(), is_new, error.exit == Exit::Interrupted);
                 Err(error)
             }
+            Err(error) if error.exit == Exit::Interrupted && !began => Err(error),
             Err(error) if error.exit != Exit::Interrupted => {
                 let path = base::strings::shell_quoted(&folder.path().display());
                 // A resume that does not fit its record is no failure of the experiment.
@@ -226,11 +226,11 @@ impl Setup {
         let mut uris = uris.into_iter().map(|uri| with_options(uri, &options));
         let (uri, others) = (uris.next().unwrap_or_default(), uris.collect::<Vec<_>>());
         let mut seen = BTreeMap::new();
+        let external = server.is_some_and(|it| it.record().kind == ServerKind::External);
+        if let Some(admin) = admin.as_mut().filter(|_| external) {
+            admin.claim(&self.id).await?;
+        }
         if let (Some(probe), Some(server)) = (self.probe.take(), server) {
-            let external = server.record().kind == ServerKind::External;
-            if let Some(admin) = admin.as_mut().filter(|_| external) {
-                admin.claim(&self.id).await?;
-            }
             let ground = Ground {
                 folder,
                 epoch: &epoch,
@@ -382,14 +382,8 @@ async fn measure(
     };
     let external = server.is_some_and(|it| it.record().kind == ServerKind::External);
     let work = async {
-        let rounds = async {
-            if let Some(admin) = runner.admin.as_mut().filter(|_| external) {
-                admin.claim(&runner.experiment.id).await?;
-            }
-            Box::pin(runner.rounds(token)).await
-        };
         tokio::select! {
-            result = rounds => result,
+            result = Box::pin(runner.rounds(token)) => result,
             error = died => Err(error),
             // A second Ctrl-C: everything that is dropped here ends its children.
             error = stop.second(requests) => Err(error),
@@ -428,19 +422,6 @@ async fn measure(
         resume_unwind(panic);
     }
     result.and(recorded)
-}
-
-/// Removes the begun files, so that the same `--out` can be given again. A log that explains a
-/// failed server start stays.
-fn discard(folder: &Folder, is_new: bool, error: &Error) {
-    if error.exit == Exit::Interrupted {
-        // The folder was empty, and is locked by this experiment.
-        for entry in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
-        }
-    }
-    folder.discard(is_new);
 }
 
 /// The record to write, and the number of finished rounds.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::plain;
 use crate::records::{ClientSample, DriverShare, Experiment, Run, SCHEMA_VERSION, ServerSample};
 use base::error::{Error, Exit, Result};
-use base::paths::new_or_empty;
+use crate::unbegun;
 
 /// A folder may come from anybody: so much of it is read at once and no more.
 const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
@@ -21,9 +21,6 @@ const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
 const LINES_BYTES_MAX: u64 = 512 << 20;
 /// Rounds are numbered from 1. No experiment makes so many: whoever counts up to them ends.
 const ROUNDS_MAX: u32 = 10_000;
-
-/// What an experiment makes before its record; `trialN` are those of its probe.
-const UNBEGUN: [&str; 6] = ["samples", "hlog", "logs", "materials", "tap", "holds.bin"];
 
 /// Readings over time, in their order.
 #[derive(Debug, Clone, Default)]
@@ -49,9 +46,9 @@ pub fn utf8(path: &Path) -> Result<()> {
 }
 
 impl Folder {
-    /// Makes a new folder with its sub-folders. Refuses one that is there and not empty.
+    /// Makes a new folder with its sub-folders, where the path is free.
     pub fn create(path: &Path) -> Result<Self> {
-        new_or_empty(path)?;
+        unbegun::clear(path)?;
         // Our working directory may be no UTF-8 either.
         utf8(&std::path::absolute(path).unwrap_or_default())?;
         let folder = Self { path: path.to_owned() };
@@ -65,38 +62,6 @@ impl Folder {
             .canonicalize()
             .map(|path| Self { path })
             .map_err(|error| Error::file("read", path, &error))
-    }
-
-    /// Removes a folder in which an experiment was killed before its record was there.
-    ///
-    /// # Errors
-    /// Something is in it that no experiment has made; the disk.
-    pub fn remove_unbegun(path: &Path) -> Result<()> {
-        let failed = |error| Error::file("remove", path, &error);
-        for entry in path.read_dir().into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if !UNBEGUN.contains(&name.as_str()) && !name.starts_with("trial") {
-                return Err(Error::usage(
-                    format!("{} contains {name}, which no experiment wrote", path.display()),
-                    "move it elsewhere: the experiment would be written there",
-                ));
-            }
-        }
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Takes back [`Folder::create`] where nothing was written: the same `--out` can be given
-    /// again. `whole` also takes the folder itself.
-    pub fn discard(&self, whole: bool) {
-        for name in ["samples", "hlog", "logs"] {
-            let _ = fs::remove_dir(self.path.join(name)); // refuses a folder with files
-        }
-        if whole {
-            let _ = fs::remove_dir(&self.path);
-        }
     }
 
     /// Refuses a path without an experiment, or with one of a newer format.
@@ -208,16 +173,7 @@ impl Folder {
     /// Keeps other experiments out of the folder while the file is open. The lock ends with the
     /// process, however that ends. Fails where an experiment is at work.
     pub fn lock(&self) -> Result<File> {
-        let lock =
-            File::open(&self.path).map_err(|error| Error::file("open", &self.path, &error))?;
-        match lock.try_lock() {
-            Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
-                format!("an experiment is at work in {}", self.path.display()),
-                "wait for its end",
-            )),
-            // A file system without locks has to do without.
-            _ => Ok(lock),
-        }
+        lock(&self.path)
     }
 
     /// Bytes of its raw samples.
@@ -268,6 +224,20 @@ impl Folder {
             None => Ok((runs, torn)),
         }
     }
+}
+
+/// The same for a folder that need not hold an experiment yet.
+pub(crate) fn lock(path: &Path) -> Result<File> {
+        let lock =
+            File::open(path).map_err(|error| Error::file("open", path, &error))?;
+        match lock.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
+                format!("an experiment is at work in {}", path.display()),
+                "wait for its end",
+            )),
+            // A file system without locks has to do without.
+            _ => Ok(lock),
+        }
 }
 
 fn records<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(Vec<T>, bool)> {

@@ -21,5 +21,6 @@ pub mod servers_folder;
 mod settings;
 pub mod study_folder;
 pub mod sweep_folder;
+pub mod unbegun;
 pub mod wire;
 pub mod words;

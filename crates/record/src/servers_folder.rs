@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::folder::Folder;
 use crate::plain;
 use crate::records::Experiment;
+use crate::unbegun::{self, SERVERS as FILE};
 use base::error::{Error, Result};
-use base::paths::new_or_empty;
 
-const FILE: &str = "servers.json";
 const BYTES_MAX: u64 = 1 << 20;
 const SCHEMA_VERSION: u32 = 1;
 
@@ -63,14 +62,9 @@ impl Servers {
         Self { schema_version: SCHEMA_VERSION, servers: parts }
     }
 
-    /// Makes the folder. Refuses one that is there and not empty.
+    /// Makes the folder, where the path is free.
     pub fn create(&self, path: &Path) -> Result<()> {
         create(path, FILE, self)
-    }
-
-    /// Takes back [`Servers::create`], where no experiment has begun.
-    pub fn discard(&self, path: &Path) {
-        discard(path, FILE, self.servers.iter().map(|it| it.folder.as_str()));
     }
 
     /// None where `path` is no folder of several servers.
@@ -101,22 +95,13 @@ impl Servers {
     }
 }
 
-/// Makes the folder of several experiments with the file that names them. Refuses one that is there
-/// and not empty.
+/// Makes the folder of several experiments with the file that names them, where the path is free.
 pub(crate) fn create(path: &Path, file: &str, record: &impl Serialize) -> Result<()> {
-    new_or_empty(path)?;
+    unbegun::clear(path)?;
     fs::create_dir_all(path).map_err(|error| Error::file("create", path, &error))?;
     let text = serde_json::to_string_pretty(record).expect("names serialise");
     plain::write_whole(path, file, text.as_bytes())
         .map_err(|error| Error::file("write", &path.join(file), &error))
-}
-
-/// Takes back [`create`], where none of these folders is there.
-pub(crate) fn discard<'a>(path: &Path, file: &str, mut folders: impl Iterator<Item = &'a str>) {
-    if !folders.any(|folder| path.join(folder).exists()) {
-        let _ = fs::remove_file(path.join(file));
-        let _ = fs::remove_dir(path);
-    }
 }
 
 /// Reads such a file; None where there is none.
@@ -186,20 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_begun_is_taken_back() {
+    fn a_folder_says_which_servers_it_is_of() {
         let path = tempfile::tempdir().expect("a folder");
         let out = path.path().join("out");
         let servers = Servers::new(&["absorber".to_owned(), "embedded@4.4".to_owned()]);
         servers.create(&out).expect("a folder");
-        assert!(servers.create(&out).is_err(), "it is not empty");
         let read = Servers::read(&out).expect("a file").expect("of several servers");
         assert_eq!(read.servers[1].folder, "embedded@4.4");
         assert!(Servers::read(path.path()).expect("no error").is_none());
-        fs::create_dir(out.join("absorber")).expect("a folder");
-        servers.discard(&out);
-        assert!(out.join(FILE).exists(), "one has begun");
-        fs::remove_dir(out.join("absorber")).expect("empty");
-        servers.discard(&out);
-        assert!(!out.exists());
     }
 }

@@ -6,10 +6,9 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::folder::Folder;
-use crate::servers_folder::{ServerExperiment, Servers, create, damaged, discard, has_begun, read};
+use crate::servers_folder::{ServerExperiment, Servers, create, damaged, has_begun, read};
+use crate::unbegun::SWEEP as FILE;
 use base::error::{Error, Result};
-
-const FILE: &str = "sweep.json";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep {
@@ -48,14 +47,9 @@ impl Sweep {
         Ok(Self { schema_version: 1, parameter: parameter.to_owned(), values })
     }
 
-    /// Makes the folder. Refuses one that is there and not empty.
+    /// Makes the folder, where the path is free.
     pub fn create(&self, path: &Path) -> Result<()> {
         create(path, FILE, self)
-    }
-
-    /// Takes back [`Sweep::create`], where no experiment has begun.
-    pub fn discard(&self, path: &Path) {
-        discard(path, FILE, self.values.iter().map(|it| it.folder.as_str()));
     }
 
     /// None where `path` is no folder of a sweep. One without the file comes from an earlier

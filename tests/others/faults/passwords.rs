@@ -48,6 +48,22 @@ fn a_server_that_needs_a_password_says_so() {
     assert!([0, 6].contains(&code(&output)), "the right one works: {}", said(&output));
 }
 
+#[test]
+fn a_user_who_may_not_write_leaves_no_folder() {
+    let test = "passwords/a_user_who_may_not_write_leaves_no_folder";
+    let Some(lab) = real_lab(test) else { return };
+    let Some((_server, _, full)) = with_password(test) else { return };
+    let user = doc! { "createUser": "reader", "pwd": "reads", "roles": ["readAnyDatabase"] };
+    with_client(&full, async |client| client.database("admin").run_command(user).await);
+    let reader = full.replace(&format!("bob:{}", PASSWORD[0]), "reader:reads");
+    for uri in [&reader, &full] {
+        let output = lab.run(words(&["--rounds", "1", "--uri", uri]));
+        let is_reader = *uri == reader;
+        assert_eq!(code(&output) == 4, is_reader, "{}", said(&output));
+        assert_eq!(!lab.path("out").exists(), is_reader, "the same command may be given again");
+    }
+}
+
 /// Adapters that repeat their whole input: in the log, on stdout, in answers. Their words are in
 /// files, for command lines are searched.
 fn talkative(lab: &Lab) {

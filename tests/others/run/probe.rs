@@ -121,6 +121,31 @@ fn where_none_is_left_each_is_named() {
         assert!(told.contains(name), "{name}: {told}");
     }
     assert!(!lab.path("out/experiment.json").exists(), "nothing was begun");
+    assert!(lab.path("out/logs/probe-arm0.log").exists(), "its log explains it");
+    lab.assert_nothing_runs();
+}
+
+/// Whoever mends the driver or the server gives the same command again.
+#[test]
+fn what_never_began_is_no_obstacle_to_the_same_out() {
+    let lab = Lab::new();
+    for server in ["absorber", "absorber,absorber"] {
+        lab.fake("old", &[QUICK, "at=open", "fault=refuse"]);
+        let output = served(&lab, server, &["old"], "1");
+        assert_eq!(code(&output), 6, "{}", said(&output));
+        lab.fake("old", &[QUICK]);
+        let output = served(&lab, server, &["old"], "1");
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        let output = served(&lab, server, &["old"], "1");
+        assert_eq!(code(&output), 2, "results are never overwritten: {}", said(&output));
+        std::fs::remove_dir_all(lab.path("out")).expect("it is there");
+    }
+    // The user's own files are no leftovers.
+    std::fs::create_dir_all(lab.path("out/logs")).expect("a folder");
+    lab.write("out/logs/probe-arm0.log", "mine");
+    let output = served(&lab, "absorber", &["old"], "1");
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    assert!(lab.path("out/logs/probe-arm0.log").exists());
     lab.assert_nothing_runs();
 }
 
