@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 
 use crate::plain;
 use crate::records::{ClientSample, DriverShare, Experiment, Run, SCHEMA_VERSION, ServerSample};
-use base::error::{Error, Exit, Result};
 use crate::unbegun;
+use base::error::{Error, Exit, Result};
 
 /// A folder may come from anybody: so much of it is read at once and no more.
 const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
@@ -228,16 +228,15 @@ impl Folder {
 
 /// The same for a folder that need not hold an experiment yet.
 pub(crate) fn lock(path: &Path) -> Result<File> {
-        let lock =
-            File::open(path).map_err(|error| Error::file("open", path, &error))?;
-        match lock.try_lock() {
-            Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
-                format!("an experiment is at work in {}", path.display()),
-                "wait for its end",
-            )),
-            // A file system without locks has to do without.
-            _ => Ok(lock),
-        }
+    let lock = File::open(path).map_err(|error| Error::file("open", path, &error))?;
+    match lock.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
+            format!("an experiment is at work in {}", path.display()),
+            "wait for its end",
+        )),
+        // A file system without locks has to do without.
+        _ => Ok(lock),
+    }
 }
 
 fn records<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(Vec<T>, bool)> {
