@@ -21,6 +21,7 @@ mod report_browser;
 mod report_formats;
 mod report_hostile;
 mod report_joint;
+mod report_page;
 mod stats_across;
 mod stats_bias;
 mod stats_changes;

@@ -1,8 +1,9 @@
 //! The same arms on several servers: the comparisons between two of them.
 
+use super::axis::Axis;
 use super::drawing::{Drawing, Role};
-use super::plots::{self, Axis, ChangeInterval, PlotMark, PlotRow};
-use super::view::hue;
+use super::palette::Palette;
+use super::plots::{self, ChangeInterval, PlotMark, PlotRow};
 use base::say::clean;
 use judge::analysis::across::ServersAnalysis;
 use judge::analysis::types::{ComparisonRow, Metric};
@@ -94,10 +95,10 @@ fn change(row: &ComparisonRow) -> Option<String> {
 pub fn pictures(analysis: &ServersAnalysis) -> Vec<Drawing> {
     let all: Vec<&ComparisonRow> =
         found(analysis).filter(|row| row.metric == Metric::Throughput).collect();
+    let palette = Palette::of(all.iter().map(|row| row.arm.as_str()));
     let plotted = |row: &&ComparisonRow| PlotRow {
         label: clean(&row.arm),
-        hue: hue(&row.arm),
-        is_aa: row.is_aa,
+        look: palette.look(&row.arm),
         figures: change(row).unwrap_or_default(),
         word: row.verdict.word().to_owned(),
         role: Role::of_verdict(row.verdict),
@@ -111,5 +112,6 @@ pub fn pictures(analysis: &ServersAnalysis) -> Vec<Drawing> {
     let Some(axis) = Axis::of_changes(lists.iter().flat_map(|(_, rows)| rows)) else {
         return Vec::new();
     };
-    lists.iter().map(|(title, rows)| plots::plot(&clean(title), rows, &axis)).collect()
+    let plot = |title: &str, rows| plots::plot(&clean(title), rows, &axis, &plots::WIDE);
+    lists.iter().map(|(title, rows)| plot(title, rows)).collect()
 }

@@ -242,7 +242,7 @@ pub fn round(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 
-/// Text as it may stand in an element or in quotes. XML has no control characters.
+/// Text for an element or in quotes. XML has no control characters.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in clean(text).chars() {

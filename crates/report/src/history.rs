@@ -16,7 +16,7 @@ fn points(analysis: &Analysis, row: &SinceRow) -> Vec<(String, Point)> {
     let point = |version: &String| {
         let mut arms = analysis.arms.iter().filter(|arm| label(&arm.id) == row.adapter);
         let arm = arms.find(|arm| !arm.is_aa && &arm.version == version)?;
-        // What a whole phase has stands beside each of its operations.
+        // What a whole phase has is repeated for each of its operations.
         let own = |it: &ResultRow| [&it.operation, &it.phase].contains(&&row.operation);
         let mut results = analysis.results.iter().filter(|it| it.arm == arm.id && own(it));
         let (median, interval) = figure(row.metric, results.find(|it| it.phase == row.phase)?)?;

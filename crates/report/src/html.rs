@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::formats::{Format, Report};
 use super::study::{self, Figure};
-use super::{page, page_template};
+use super::{page, page_template, view};
 
 pub const FORMAT: Format = Format {
     name: "html",
@@ -21,5 +21,7 @@ pub const FORMAT: Format = Format {
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let data = serde_json::to_string(report.analysis)?;
-    page_template::write("index.html", page::page(report.analysis), &data, out)
+    let palette = view::palette(report.analysis);
+    let page = page::page(report.analysis, &palette);
+    page_template::write("index.html", page, &palette, &data, out)
 }

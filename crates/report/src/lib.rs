@@ -4,6 +4,7 @@
 //! [`drawing`] (how it is written).
 
 mod answer_lines;
+mod axis;
 mod benchstat;
 mod between_servers;
 pub mod chart;
@@ -22,6 +23,7 @@ mod markup;
 mod page;
 mod page_template;
 mod paint;
+pub mod palette;
 mod picture;
 mod plots;
 mod processes;

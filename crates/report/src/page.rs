@@ -3,9 +3,11 @@
 use serde::Serialize;
 
 use super::answer_lines;
+use super::axis::Axis;
 use super::drawing::Drawing;
 use super::history;
-use super::plots::{self, Axis};
+use super::palette::Palette;
+use super::plots;
 use super::view::{self, PhaseView};
 use super::wire_table::{self, WireTable};
 use base::say::clean;
@@ -18,9 +20,14 @@ pub struct Page<'a> {
     /// The workload, and why it exists.
     title: String,
     question: String,
-    /// Name and value, for the list at the top.
+    /// Server, machine and rounds in a line.
+    setting: String,
+    legend: Vec<String>,
+    answers: Vec<PageAnswer>,
+    /// Name and value, for the list at the end.
     facts: Vec<(&'static str, String)>,
-    doubts: Vec<String>,
+    /// Doubts and warnings, the strongest first.
+    cautions: Vec<String>,
     deaths: Vec<String>,
     gates: Vec<String>,
     since: Vec<String>,
@@ -28,7 +35,6 @@ pub struct Page<'a> {
     findings: Vec<String>,
     conditions: Vec<String>,
     making: Vec<String>,
-    warnings: Vec<String>,
     phases: Vec<PagePhase<'a>>,
     arms: Vec<PageArm>,
     unavailable: Vec<[String; 3]>,
@@ -36,15 +42,26 @@ pub struct Page<'a> {
     schema_version: u32,
 }
 
+/// What a phase comes to: in words, and as a picture.
+#[derive(Debug, Serialize)]
+struct PageAnswer {
+    name: String,
+    /// Target of links.
+    anchor: String,
+    sentences: Vec<Sentence>,
+    /// Words over the picture; empty where there is none.
+    caption: &'static str,
+    /// The picture beside the sentences, and on a phone.
+    pictures: Vec<String>,
+}
+
 #[derive(Debug, Serialize)]
 struct PagePhase<'a> {
     view: PhaseView<'a>,
     wire: Option<WireTable>,
-    /// Target of links.
     anchor: String,
-    sentences: Vec<Sentence>,
-    /// Picture of the intervals, empty where there are none.
-    intervals: String,
+    /// Other figures that differ, and drift within the phase.
+    also: Vec<String>,
     comparisons: Vec<PageComparison>,
     /// Picture of the rounds, empty where there are none.
     dots: String,
@@ -56,21 +73,18 @@ struct PagePhase<'a> {
 struct Sentence {
     /// Empty where the sentence itself names the arm.
     arm: String,
-    hue: u32,
+    swatch: String,
     is_aa: bool,
-    verdict: Verdict,
-    /// The verdict's word, and what follows it.
+    verdict: Option<Verdict>,
+    /// The verdict's word, what follows it, and how sure it is.
     word: String,
     rest: String,
-    others: Vec<String>,
-    /// Drift within the phase.
-    drift: Option<String>,
+    basis: String,
 }
 
 #[derive(Debug, Serialize)]
 struct PageComparison {
     arm: String,
-    hue: u32,
     is_aa: bool,
     operation: String,
     metric: &'static str,
@@ -87,15 +101,12 @@ struct PageComparison {
 #[derive(Debug, Serialize)]
 struct PageRounds {
     arm: String,
-    hue: u32,
-    is_aa: bool,
     values: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct PageArm {
     label: String,
-    hue: u32,
     is_aa: bool,
     driver: String,
     version: String,
@@ -109,13 +120,24 @@ struct PageArm {
 }
 
 /// Everything the template places.
-pub fn page(analysis: &Analysis) -> Page<'_> {
+pub fn page<'a>(analysis: &'a Analysis, palette: &Palette) -> Page<'a> {
     let unavailable = analysis.unavailable.iter();
+    let phases = view::phases(analysis).into_iter().enumerate();
+    let (answers, phases) = phases
+        .map(|(index, view)| {
+            let anchor = format!("phase-{}", index + 1);
+            let answer = answer(analysis, &view, palette, anchor.clone());
+            (answer, phase(analysis, view, palette, anchor))
+        })
+        .unzip();
     Page {
         title: clean(&analysis.workload),
         question: clean(&analysis.why),
+        setting: setting(analysis),
+        legend: palette.names().map(str::to_owned).collect(),
+        answers,
         facts: facts(analysis),
-        doubts: view::doubt_lines(analysis),
+        cautions: cautions(analysis),
         deaths: view::death_lines(analysis),
         gates: answer_lines::gate_lines(analysis),
         since: answer_lines::since_lines(analysis),
@@ -123,12 +145,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         findings: answer_lines::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),
-        warnings: view::warning_lines(analysis),
-        phases: view::phases(analysis)
-            .into_iter()
-            .enumerate()
-            .map(|(index, view)| phase(analysis, view, index))
-            .collect(),
+        phases,
         arms: analysis.arms.iter().map(arm).collect(),
         unavailable: unavailable
             .map(|u| [clean(&u.adapter), clean(&u.reason), clean(&u.hint)])
@@ -136,6 +153,24 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         again: format!("{} --format html", view::again(analysis)),
         schema_version: analysis.schema_version,
     }
+}
+
+/// `embedded MongoDB 6.0.5, standalone · AMD EPYC, 2 cores · 6 rounds, quick`.
+fn setting(analysis: &Analysis) -> String {
+    let machine = &analysis.machine;
+    let cores = format::counted(u64::from(machine.cores), "core");
+    let rounds = format::counted(u64::from(analysis.rounds), "round");
+    let quick = if analysis.quick { ", quick form" } else { "" };
+    let server = view::server_text(&analysis.server);
+    clean(&format!("{server} · {}, {cores} · {rounds}{quick}", machine.cpu))
+}
+
+/// Doubts about the question come before doubts about the figures, and of these the quick form
+/// first.
+fn cautions(analysis: &Analysis) -> Vec<String> {
+    let (quick, others): (Vec<_>, Vec<_>) =
+        view::warning_lines(analysis).into_iter().partition(|line| line.starts_with("quick form"));
+    [view::doubt_lines(analysis), quick, others].concat()
 }
 
 fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
@@ -154,26 +189,67 @@ fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PagePhase<'a> {
+fn answer(analysis: &Analysis, view: &PhaseView, palette: &Palette, anchor: String) -> PageAnswer {
+    let changes = plots::comparisons(analysis, view, palette);
+    let is_compared = analysis.comparisons.iter().any(|it| !it.is_aa);
+    let axis = Axis::of_changes(changes.iter()).filter(|_| is_compared);
+    let (caption, rows, axis) = if axis.is_some() {
+        (CHANGES, changes, axis)
+    } else {
+        // The A/A arm alone compares nothing: there is one driver, and what it measured.
+        let rounds = plots::rounds(analysis, view, palette);
+        let axis = Axis::of_rounds(rounds.iter());
+        (ROUNDS, rounds, axis)
+    };
+    let draw = |layout| Some(plots::plot(&view.name, &rows, axis.as_ref()?, layout).svg());
+    let mut sentences: Vec<Sentence> = Vec::new();
+    if !is_compared {
+        sentences.extend(analysis.arms.first().and_then(|arm| speed(arm, view)));
+    }
+    sentences.extend(view.verdicts.iter().map(|verdict| sentence(analysis, verdict)));
+    PageAnswer {
+        name: view.name.clone(),
+        anchor,
+        sentences,
+        caption: if axis.is_some() { caption } else { "" },
+        pictures: [&plots::BESIDE, &plots::NARROW].into_iter().filter_map(draw).collect(),
+    }
+}
+
+/// Words over the picture of an answer.
+const CHANGES: &str = "Change of time per operation against the baseline: estimate and interval. \
+    Within the shade it is SAME, beyond it SLOWER or FASTER.";
+const ROUNDS: &str = "Throughput of every round, the first on top; the line is their median.";
+
+fn phase<'a>(
+    analysis: &'a Analysis,
+    view: PhaseView<'a>,
+    palette: &Palette,
+    anchor: String,
+) -> PagePhase<'a> {
     // The view's name is cleaned; the records are looked up by the name they carry.
     let compared = analysis.comparisons.iter().filter(|c| clean(&c.phase) == view.name);
-    let changes = plots::comparisons(analysis, &view);
-    let of_rounds = plots::rounds(analysis, &view);
-    let draw = |rows: &[plots::PlotRow], axis: Option<Axis>| {
-        axis.map(|axis| plots::plot(&view.name, rows, &axis).svg()).unwrap_or_default()
-    };
+    let of_rounds = plots::rounds(analysis, &view, palette);
+    let axis = Axis::of_rounds(of_rounds.iter());
+    let dots = axis.map(|axis| plots::plot(&view.name, &of_rounds, &axis, &plots::WIDE).svg());
     let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
     PagePhase {
         wire: wire_table::table(analysis, &view.name),
-        anchor: format!("phase-{}", index + 1),
-        sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
-        intervals: draw(&changes, Axis::of_changes(changes.iter())),
+        anchor,
+        also: view.verdicts.iter().flat_map(|verdict| also(analysis, verdict)).collect(),
         comparisons: compared.map(|c| comparison(analysis, c)).collect(),
-        dots: draw(&of_rounds, Axis::of_rounds(of_rounds.iter())),
+        dots: dots.unwrap_or_default(),
         rounds: of_rounds.iter().map(|row| rounds(row, longest)).collect(),
         round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
         view,
     }
+}
+
+fn also(analysis: &Analysis, verdict: &view::VerdictView) -> Vec<String> {
+    let label = view::label_of(analysis, &verdict.comparison.arm);
+    let others = verdict.others.iter().map(|other| view::short_line(other));
+    let others = others.map(|line| format!("{label}: {line}"));
+    others.chain(view::drift_line(verdict.comparison)).collect()
 }
 
 fn round_label(analysis: &Analysis, round: u32) -> String {
@@ -185,8 +261,6 @@ fn rounds(row: &plots::PlotRow, longest: usize) -> PageRounds {
     let rates = row.rates().iter().copied().chain(std::iter::repeat(None));
     PageRounds {
         arm: row.label.clone(),
-        hue: row.hue,
-        is_aa: row.is_aa,
         values: rates.take(longest).map(format::optional).collect(),
     }
 }
@@ -196,27 +270,44 @@ fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
     let text = clean(&comparison.sentence);
     let word = comparison.verdict.word().to_owned();
     let (word, rest) = match text.strip_prefix(&word) {
-        Some(rest) => (word, rest.trim_start_matches(':').trim_start().to_owned()),
-        None => (word, text),
+        Some(rest) => (word, rest.trim_start_matches(':').trim_start()),
+        None => (word, text.as_str()),
     };
+    let rest = rest.trim_start_matches(", ");
+    // The confidence in parentheses ends the sentence; names of arms may have some as well.
+    let basis = [" % CI ", " paired round", "threshold "].into_iter();
+    let basis = basis.filter_map(|words| rest.find(words)).min();
+    let at = basis.and_then(|at| rest[..at].rfind(" (")).unwrap_or(rest.len());
     let label = view::label_of(analysis, &comparison.arm);
     let is_named = comparison.verdict.names_arms(comparison.direction_only);
     Sentence {
-        arm: if is_named { String::new() } else { label },
-        hue: view::hue(&comparison.arm),
+        arm: if is_named { String::new() } else { label.clone() },
+        swatch: label,
         is_aa: comparison.is_aa,
-        verdict: comparison.verdict,
+        verdict: Some(comparison.verdict),
         word,
-        rest: rest.trim_start_matches(", ").to_owned(),
-        others: verdict.others.iter().map(|other| view::short_line(other)).collect(),
-        drift: view::drift_line(comparison),
+        basis: rest[at..].trim_start().to_owned(),
+        rest: rest[..at].to_owned(),
     }
+}
+
+/// What an arm measured that is compared with none.
+fn speed(arm: &ArmSummary, view: &PhaseView) -> Option<Sentence> {
+    let label = view::arm_label(arm);
+    Some(Sentence {
+        rest: view.speed_of(&label)?,
+        arm: label.clone(),
+        swatch: label,
+        is_aa: false,
+        verdict: None,
+        word: "measured".to_owned(),
+        basis: String::new(),
+    })
 }
 
 fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
     PageComparison {
         arm: view::label_of(analysis, &c.arm),
-        hue: view::hue(&c.arm),
         is_aa: c.is_aa,
         operation: clean(&c.operation),
         metric: c.metric.definition().label,
@@ -240,7 +331,6 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
 fn arm(arm: &ArmSummary) -> PageArm {
     PageArm {
         label: view::arm_label(arm),
-        hue: view::hue(&arm.id),
         is_aa: arm.is_aa,
         driver: clean(&arm.driver),
         version: clean(&arm.version),

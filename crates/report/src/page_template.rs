@@ -7,6 +7,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
+use crate::palette::{self, Palette};
 use base::say::steers;
 
 const TEMPLATES: [(&str, &str); 4] = [
@@ -19,8 +20,19 @@ const STYLE: &str = include_str!("../page/style.css");
 const SCRIPT: &str = include_str!("../page/report.js");
 
 /// Writes a page of the template with this name.
-pub fn write(name: &str, page: impl Serialize, data: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    name: &str,
+    page: impl Serialize,
+    palette: &Palette,
+    data: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut environment = Environment::new();
+    let looks = palette.clone();
+    environment
+        .add_function("swatch", move |arm: &str| Value::from_safe_string(looks.look(arm).swatch()));
+    let looks = palette.clone();
+    environment.add_function("arm_class", move |arm: &str| looks.look(arm).class());
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(io::Error::other)?);
     for (name, template) in TEMPLATES {
@@ -30,7 +42,7 @@ pub fn write(name: &str, page: impl Serialize, data: &str, out: &mut dyn Write) 
     let template = environment.get_template(name).map_err(io::Error::other)?;
     let text = template
         .render(context! {
-            style => Value::from_safe_string(STYLE.to_owned()),
+            style => Value::from_safe_string(STYLE.to_owned() + &palette::style()),
             script => Value::from_safe_string(SCRIPT.to_owned()),
             data => Value::from_safe_string(script_safe(data)),
             page => Value::from(Serde(page)),

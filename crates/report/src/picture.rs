@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use super::axis::Axis;
 use super::drawing::Drawing;
 use super::formats::{Format, Report};
 use super::history;
-use super::plots::{self, Axis, PlotRow};
+use super::palette::Palette;
+use super::plots::{self, PlotRow};
 use super::view::{self, PhaseView};
 use base::error::Error;
 use base::say::clean;
@@ -30,15 +32,17 @@ pub const FORMAT: Format = Format {
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let analysis = report.analysis;
     let phases = view::phases(analysis);
-    let changes: Vec<_> = phases.iter().map(|it| plots::comparisons(analysis, it)).collect();
+    let palette = view::palette(analysis);
+    let changes: Vec<_> =
+        phases.iter().map(|it| plots::comparisons(analysis, it, &palette)).collect();
     // The A/A arm alone compares nothing: there is one driver, and what it measured.
     let is_compared = analysis.comparisons.iter().any(|it| !it.is_aa);
     let axis = Axis::of_changes(changes.iter().flatten()).filter(|_| is_compared);
     let mut all = vec![head(analysis, axis.is_some())];
     for (phase, changes) in phases.iter().zip(&changes) {
         all.extend(match &axis {
-            Some(axis) => Some(plots::plot(&phase.name, changes, axis)),
-            None => rounds(analysis, phase),
+            Some(axis) => Some(plots::plot(&phase.name, changes, axis, &plots::WIDE)),
+            None => rounds(analysis, phase, &palette),
         });
     }
     all.extend(history::charts(analysis));
@@ -46,9 +50,9 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", Drawing::stacked(&all).svg())
 }
 
-fn rounds(analysis: &Analysis, phase: &PhaseView) -> Option<Drawing> {
-    let rows: Vec<PlotRow> = plots::rounds(analysis, phase);
-    Some(plots::plot(&phase.name, &rows, &Axis::of_rounds(rows.iter())?))
+fn rounds(analysis: &Analysis, phase: &PhaseView, palette: &Palette) -> Option<Drawing> {
+    let rows: Vec<PlotRow> = plots::rounds(analysis, phase, palette);
+    Some(plots::plot(&phase.name, &rows, &Axis::of_rounds(rows.iter())?, &plots::WIDE))
 }
 
 fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
@@ -60,14 +64,14 @@ fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
         (
             format!("{workload}: time per operation, compared with {base}"),
             format!(
-                "Dot: estimate. Line: confidence interval, {level} or more. Within the shade it is \
-                 SAME, beyond it SLOWER or FASTER. (A/A): the baseline again."
+                "Marker: estimate. Line: confidence interval, {level} or more. Within the shade it \
+                 is SAME, beyond it SLOWER or FASTER. (A/A): the baseline again."
             ),
         )
     } else {
         (
             format!("{workload}: throughput of every round"),
-            "A dot a round, the first on top. Line: their median.".to_owned(),
+            "A marker a round, the first on top. Line: their median.".to_owned(),
         )
     };
     let mut head = Drawing::new(&title, plots::WIDTH);

@@ -1,33 +1,69 @@
 //! The plots of the page and the picture: a row an arm, its interval against the baseline or its
 //! throughput in every round. The page needs neither script nor library for them.
 
-use super::drawing::{Anchor, Drawing, Role, escape, short, ticks};
+use super::axis::Axis;
+use super::drawing::{Anchor, Drawing, Role, escape, short};
+use super::palette::{ArmLook, Palette};
 use super::view::{self, PhaseView};
 use base::say::clean;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 use stats::verdict::Verdict;
 
-/// Names end here, and the plot begins.
-const LEFT: f64 = 200.0;
-const RIGHT: f64 = LEFT + 350.0;
-/// Figures and words right of the plot.
-const FIGURES: f64 = RIGHT + 24.0;
-const WORDS: f64 = FIGURES + 200.0;
-pub const WIDTH: f64 = WORDS + 144.0;
-/// The first row is below the name of the phase.
-const TOP: f64 = 26.0;
+/// Where the parts of a plot lie across.
+pub struct PlotLayout {
+    /// The names end before `left`, where the plot begins.
+    pub left: f64,
+    pub right: f64,
+    /// Figures and words right of the plot.
+    figures: f64,
+    words: f64,
+    width: f64,
+    /// Where the first row begins: below the name of the phase, if the picture has one.
+    top: f64,
+    /// For phones: the name and the word of a row are above its mark.
+    is_narrow: bool,
+}
+
+/// Layout of a whole picture.
+pub const WIDE: PlotLayout = PlotLayout {
+    left: 200.0,
+    right: 550.0,
+    figures: 574.0,
+    words: 774.0,
+    width: WIDTH,
+    top: 26.0,
+    is_narrow: false,
+};
+pub const WIDTH: f64 = 918.0;
+/// Beside the sentences of the page.
+pub const BESIDE: PlotLayout = PlotLayout {
+    left: 150.0,
+    right: 385.0,
+    figures: 405.0,
+    words: 583.0,
+    width: 660.0,
+    top: 0.0,
+    is_narrow: false,
+};
+/// On a phone.
+pub const NARROW: PlotLayout = PlotLayout {
+    left: 0.0,
+    right: 164.0,
+    figures: 176.0,
+    words: 340.0,
+    width: 340.0,
+    top: 0.0,
+    is_narrow: true,
+};
 /// Between names and plot.
 const BLANK: f64 = 14.0;
-/// Largest number of steps of an axis.
-const STEPS: f64 = 6.0;
-/// Between the middles of two numbers on an axis.
-const APART: f64 = 46.0;
+/// A row on a phone.
+const NARROW_ROW: f64 = 34.0;
 
 /// One arm.
 pub struct PlotRow<'a> {
     pub label: String,
-    pub hue: u32,
-    pub is_aa: bool,
+    pub look: ArmLook,
     /// Right of the plot: figures, then a word in its colour.
     pub figures: String,
     pub word: String,
@@ -49,67 +85,6 @@ pub struct ChangeInterval {
     pub floor_percent: f64,
 }
 
-/// A map of a range to the width of the plot. All phases of a picture share one, so that a length
-/// means the same everywhere in it.
-pub struct Axis {
-    low: f64,
-    high: f64,
-    /// From a value to the linear range.
-    linear: fn(f64) -> f64,
-    ticks: Vec<(f64, String)>,
-    /// Left and right of the numbers.
-    ends: [&'static str; 2],
-}
-
-impl Axis {
-    /// Axis of changes; None where no comparison has an interval.
-    ///
-    /// It is logarithmic in the ratio of times: twice as slow and twice as fast are equally far
-    /// from zero, as in the estimator (methodology 3.2).
-    pub fn of_changes<'a>(rows: impl Iterator<Item = &'a PlotRow<'a>> + Clone) -> Option<Self> {
-        let compared = rows.filter_map(|row| row.interval());
-        let ends = compared.clone().flat_map(|(_, ends)| ends).map(log);
-        let band = compared.map(|(c, _)| 1.6 * log(c.threshold_percent)).fold(0.005, f64::max);
-        let low = ends.clone().reduce(f64::min)?.min(-band).max(-6.0) * 1.04;
-        let high = ends.reduce(f64::max)?.max(band).min(6.0) * 1.04;
-        let text = |percent| match percent {
-            0.0 => "0 %".to_owned(),
-            _ => format!("{percent:+} %"),
-        };
-        let mut axis =
-            Self { low, high, linear: log, ticks: Vec::new(), ends: ["← faster", "slower →"] };
-        // Ticks closer than their texts are wide would overlap.
-        for percent in percent_ticks(high.max(-low)) {
-            let distance = |(other, _): &(f64, String)| (axis.x(percent) - axis.x(*other)).abs();
-            let is_inside = (low..=high).contains(&log(percent));
-            if is_inside && axis.ticks.iter().all(|other| distance(other) >= APART) {
-                axis.ticks.push((percent, text(percent)));
-            }
-        }
-        Some(axis)
-    }
-
-    /// Axis of operations a second; None where nothing was measured.
-    pub fn of_rounds<'a>(rows: impl Iterator<Item = &'a PlotRow<'a>>) -> Option<Self> {
-        let values: Vec<f64> =
-            rows.flat_map(|row| row.rates().iter().filter_map(|it| finite(*it))).collect();
-        let low = values.iter().copied().reduce(f64::min)?;
-        let high = values.iter().copied().reduce(f64::max)?;
-        // From zero where the arms are far apart; else the differences would be lost.
-        let low = if low < 0.5 * high { 0.0 } else { low };
-        let margin = ((high - low) * 0.06).max(high.abs() * 0.005).max(1e-9);
-        let (low, high) = (if low == 0.0 { 0.0 } else { low - margin }, high + margin);
-        let text = |value| (value, format::figure(value));
-        let ticks = ticks(low, high, STEPS).into_iter().map(text).collect();
-        Some(Self { low, high, linear: |value| value, ticks, ends: ["", "ops/s"] })
-    }
-
-    fn x(&self, value: f64) -> f64 {
-        let part = ((self.linear)(value) - self.low) / (self.high - self.low);
-        LEFT + part.clamp(0.0, 1.0) * (RIGHT - LEFT)
-    }
-}
-
 impl ChangeInterval {
     pub fn of(row: &ComparisonRow) -> Self {
         Self {
@@ -125,7 +100,7 @@ impl ChangeInterval {
 
 impl PlotRow<'_> {
     /// The change, and its interval with the estimate between.
-    fn interval(&self) -> Option<(&ChangeInterval, [f64; 3])> {
+    pub fn interval(&self) -> Option<(&ChangeInterval, [f64; 3])> {
         let PlotMark::Interval(c) = &self.mark else { return None };
         let [Some(low), Some(estimate), Some(high)] = c.ends.map(finite) else { return None };
         Some((c, [low, estimate, high]))
@@ -141,12 +116,15 @@ impl PlotRow<'_> {
 }
 
 /// The baseline, and a row a comparison of the phase.
-pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<PlotRow<'a>> {
+pub fn comparisons<'a>(
+    analysis: &Analysis,
+    phase: &PhaseView<'a>,
+    palette: &Palette,
+) -> Vec<PlotRow<'a>> {
     let base = analysis.arms.first().filter(|_| !phase.verdicts.is_empty()).map(|arm| {
         let label = view::arm_label(arm);
         PlotRow {
-            hue: view::hue(&arm.id),
-            is_aa: false,
+            look: palette.look(&label),
             figures: phase.speed_of(&label).unwrap_or_default(),
             word: String::new(),
             role: Role::Ink,
@@ -156,8 +134,7 @@ pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<PlotRo
     });
     let compared = phase.verdicts.iter().map(|it| it.comparison).map(|c| PlotRow {
         label: view::label_of(analysis, &c.arm),
-        hue: view::hue(&c.arm),
-        is_aa: c.is_aa,
+        look: palette.look(&view::label_of(analysis, &c.arm)),
         figures: match c.verdict {
             Verdict::NotComparable => String::new(),
             _ => view::change(c),
@@ -170,7 +147,11 @@ pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<PlotRo
 }
 
 /// A row an arm that has results in the phase.
-pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<PlotRow<'a>> {
+pub fn rounds<'a>(
+    analysis: &'a Analysis,
+    phase: &PhaseView<'_>,
+    palette: &Palette,
+) -> Vec<PlotRow<'a>> {
     // Throughput is the whole phase's: the first result of each arm has it.
     let of_arm = |arm| {
         let mut results = analysis.results.iter();
@@ -180,8 +161,7 @@ pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<PlotRow<
     let row = |result: &'a ResultRow| {
         let label = view::label_of(analysis, &result.arm);
         PlotRow {
-            hue: view::hue(&result.arm),
-            is_aa: view::is_aa(analysis, &result.arm),
+            look: palette.look(&label),
             figures: phase.speed_of(&label).unwrap_or_default(),
             word: String::new(),
             role: Role::Blue,
@@ -193,71 +173,99 @@ pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<PlotRow<
 }
 
 /// The rows of one phase.
-pub fn plot(phase: &str, rows: &[PlotRow], axis: &Axis) -> Drawing {
+pub fn plot(phase: &str, rows: &[PlotRow], axis: &Axis, layout: &PlotLayout) -> Drawing {
     let text = |row: &PlotRow| format!("{} {} {}", row.label, row.word, row.figures);
     let texts: Vec<String> = rows.iter().map(text).collect();
-    let mut plot = Drawing::new(&format!("{phase}: {}", texts.join("; ")), WIDTH);
-    plot.text((0.0, 14.0), 13.5, Role::Ink, Anchor::Start, phase);
-    let mut bottom = TOP;
+    let mut plot = Drawing::new(&format!("{phase}: {}", texts.join("; ")), layout.width);
+    if layout.top > 0.0 {
+        plot.text((0.0, 14.0), 13.5, Role::Ink, Anchor::Start, phase);
+    }
+    let mut bottom = layout.top;
     let mut places = Vec::new();
     for row in rows {
-        let end = plot.name(LEFT - BLANK, bottom + 16.0, LEFT - BLANK, &row.label) - 5.0;
-        places.push((bottom, end));
-        bottom = end;
+        let (top, right) = (bottom, layout.left - BLANK);
+        bottom = if layout.is_narrow {
+            plot.text((12.0, top + 14.0), 12.0, Role::Ink, Anchor::Start, &row.label);
+            top + NARROW_ROW
+        } else {
+            plot.name(right, top + 16.0, right, &row.label) - 5.0
+        };
+        places.push((top, bottom));
     }
     for (row, (top, bottom)) in rows.iter().zip(&places) {
         if let PlotMark::Interval(c) = &row.mark {
-            band(&mut plot, axis, c, *top, *bottom);
+            band(&mut plot, (axis, layout), c, *top, *bottom);
         }
     }
-    grid(&mut plot, axis, bottom);
+    grid(&mut plot, axis, layout, bottom);
     for (row, (top, bottom)) in rows.iter().zip(&places) {
-        mark(&mut plot, axis, row, f64::midpoint(*top, *bottom));
+        let middle = f64::midpoint(*top, *bottom) + if layout.is_narrow { 8.0 } else { 0.0 };
+        mark(&mut plot, axis, layout, row, middle);
     }
     plot
 }
 
 /// Within the darker it is SAME, beyond the paler SLOWER or FASTER.
-fn band(plot: &mut Drawing, axis: &Axis, c: &ChangeInterval, top: f64, bottom: f64) {
+fn band(
+    plot: &mut Drawing,
+    (axis, layout): (&Axis, &PlotLayout),
+    c: &ChangeInterval,
+    top: f64,
+    bottom: f64,
+) {
+    let top = if layout.is_narrow { top + 18.0 } else { top };
     for (percent, opacity) in [(c.threshold_percent, 0.5), (c.floor_percent, 1.0)] {
-        let (from, to) = (axis.x(-percent), axis.x(percent));
+        let (from, to) = (axis.x(layout, -percent), axis.x(layout, percent));
         let [x, y, width, height] = [from, top, to - from, bottom - top].map(short);
         let (role, size) = (Role::Band.fill(), format!(r#"width="{width}" height="{height}""#));
         plot.raw(format_args!(r#"<rect {role} opacity="{opacity}" x="{x}" y="{y}" {size}/>"#));
     }
 }
 
-fn grid(plot: &mut Drawing, axis: &Axis, bottom: f64) {
-    for (value, text) in &axis.ticks {
-        let role = if *value == 0.0 { Role::Soft } else { Role::Grid };
-        let at = axis.x(*value);
-        let [x, top, end] = [at, TOP, bottom].map(short);
-        plot.raw(format_args!(r#"<path {} d="M{x} {top}V{end}"/>"#, role.stroke()));
+fn grid(plot: &mut Drawing, axis: &Axis, layout: &PlotLayout, bottom: f64) {
+    for (value, at, text) in axis.places(layout) {
+        let role = if value == 0.0 { Role::Soft } else { Role::Grid };
+        let [x, top, end] = [at, layout.top, bottom].map(short);
+        if !layout.is_narrow {
+            plot.raw(format_args!(r#"<path {} d="M{x} {top}V{end}"/>"#, role.stroke()));
+        } else if value == 0.0 {
+            // Lines would cross the names.
+            let lines = (0..).map(|row| layout.top + 18.0 + f64::from(row) * NARROW_ROW);
+            let line = |y: f64| format!("M{x} {}v{}", short(y), short(NARROW_ROW - 18.0));
+            let lines: String = lines.take_while(|y| *y < bottom).map(line).collect();
+            plot.raw(format_args!(r#"<path {} d="{lines}"/>"#, role.stroke()));
+        }
         plot.text((at, bottom + 15.0), 10.5, Role::Soft, Anchor::Middle, text);
     }
     let [left, right] = axis.ends;
-    plot.text((LEFT - BLANK, bottom + 15.0), 10.5, Role::Soft, Anchor::End, left);
-    plot.text((FIGURES, bottom + 15.0), 10.5, Role::Soft, Anchor::Start, right);
+    if layout.is_narrow {
+        let words = [left, right].join("  ");
+        plot.text((layout.width, bottom + 15.0), 10.5, Role::Soft, Anchor::End, words.trim());
+        return;
+    }
+    plot.text((layout.left - BLANK, bottom + 15.0), 10.5, Role::Soft, Anchor::End, left);
+    plot.text((layout.figures, bottom + 15.0), 10.5, Role::Soft, Anchor::Start, right);
 }
 
-/// The interval or the rounds, and what stands beside them.
-fn mark(plot: &mut Drawing, axis: &Axis, row: &PlotRow, y: f64) {
-    let (name, hue) = (escape(&row.label), row.hue);
-    let opacity = if row.is_aa { 0.6 } else { 1.0 };
-    let look = format!(r#"style="--h:{hue}" opacity="{opacity}" data-arm="{name}""#);
-    plot.raw(format_args!(r#"<g class="mark" {look}>"#));
+/// The interval or the rounds, and what is beside them.
+fn mark(plot: &mut Drawing, axis: &Axis, layout: &PlotLayout, row: &PlotRow, y: f64) {
+    let (name, class) = (escape(&row.label), row.look.class());
+    plot.raw(format_args!(r#"<g class="mark {class}" data-arm="{name}">"#));
+    if layout.is_narrow {
+        plot.raw(format_args!("{}", row.look.marker((5.0, y - 15.0), 1.0, "")));
+    }
     if let PlotMark::Baseline = row.mark {
-        dot(plot, row, (axis.x(0.0), y), 4.5, "");
+        plot.raw(format_args!("{}", row.look.marker((axis.x(layout, 0.0), y), 1.0, "")));
     }
     if let Some((_, ends)) = row.interval() {
-        let [low, middle, high] = ends.map(|percent| axis.x(percent));
+        let [low, middle, high] = ends.map(|percent| axis.x(layout, percent));
         let [low, high, y0, top] = [low, high, y, y - 4.5].map(short);
         line(plot, row, &format!("M{low} {y0}H{high}M{low} {top}v9M{high} {top}v9"));
-        dot(plot, row, (middle, y), 4.5, "");
+        plot.raw(format_args!("{}", row.look.marker((middle, y), 1.0, "")));
     }
     if let PlotMark::Rounds(result) = &row.mark {
         if let Some(median) = finite(result.get(Metric::Throughput)) {
-            let [x, top] = [axis.x(median), y - 10.0].map(short);
+            let [x, top] = [axis.x(layout, median), y - 10.0].map(short);
             line(plot, row, &format!("M{x} {top}v20"));
         }
         let steps = row.rates().len().max(2) - 1;
@@ -265,60 +273,29 @@ fn mark(plot: &mut Drawing, axis: &Axis, row: &PlotRow, y: f64) {
             let Some(value) = finite(*value) else { continue };
             let y = y - 8.0 + 16.0 * index as f64 / steps as f64;
             let title = format!("{name}, round {}: {} ops/s", index + 1, format::figure(value));
-            dot(plot, row, (axis.x(value), y), 2.5, &format!("<title>{title}</title>"));
+            let dot = row.look.marker((axis.x(layout, value), y), 0.6, &title);
+            plot.raw(format_args!("{dot}"));
         }
     }
-    plot.text((FIGURES, y + 4.0), 11.5, Role::Ink, Anchor::Start, &row.figures);
-    plot.text((WORDS, y + 4.0), 11.5, row.role, Anchor::Start, &row.word);
+    let is_change = matches!(row.mark, PlotMark::Interval(_));
+    let figures = match row.figures.split_once(", ") {
+        Some((first, _)) if layout.is_narrow && !is_change => first,
+        _ => &row.figures,
+    };
+    plot.text((layout.figures, y + 4.0), 11.5, Role::Ink, Anchor::Start, figures);
+    let (at, end) = if layout.is_narrow {
+        ((layout.words, y - 12.0), Anchor::End)
+    } else {
+        ((layout.words, y + 4.0), Anchor::Start)
+    };
+    plot.text(at, 11.5, row.role, end, &row.word);
     plot.raw(format_args!("</g>"));
 }
 
 fn line(plot: &mut Drawing, row: &PlotRow, d: &str) {
-    plot.raw(format_args!(r#"<path {} stroke-width="2" d="{d}"/>"#, row.role.stroke()));
+    plot.raw(format_args!(r#"<path {} stroke-width="2" d="{d}"/>"#, row.look.stroke()));
 }
 
-fn dot(plot: &mut Drawing, row: &PlotRow, at: (f64, f64), radius: f64, title: &str) {
-    let (x, y, look) = (short(at.0), short(at.1), row.role.fill());
-    plot.raw(format_args!(r#"<circle {look} cx="{x}" cy="{y}" r="{radius}">{title}</circle>"#));
-}
-
-/// ln of the ratio a change in percent stands for.
-fn log(percent: f64) -> f64 {
-    (1.0 + (percent / 100.0).max(-0.999)).ln()
-}
-
-fn finite(value: Option<f64>) -> Option<f64> {
+pub fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite())
-}
-
-/// Percentages to name on an axis that reaches `reach` in ln of the ratio, first those that should
-/// be named most.
-fn percent_ticks(reach: f64) -> Vec<f64> {
-    let far = (reach.exp() - 1.0) * 100.0;
-    if far < 60.0 {
-        let mut all = ticks(-far, far, STEPS);
-        all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-        return all;
-    }
-    let steps: &[f64] = match far {
-        f if f < 250.0 => &[100.0, 50.0, 25.0, 200.0],
-        f if f < 1_500.0 => &[100.0, 300.0, 50.0, 900.0],
-        _ => &[100.0, 900.0, 9_900.0],
-    };
-    // The mirror of +100 % (twice the time) is -50 % (half of it).
-    let faster = |slower: f64| (-1_000.0 * slower / (100.0 + slower)).round() / 10.0;
-    let sides = steps.iter().flat_map(|&slower| [slower, faster(slower)]);
-    std::iter::once(0.0).chain(sides).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn far_axes_mirror_ratios() {
-        let mut ticks = percent_ticks(1.2);
-        ticks.sort_by(f64::total_cmp);
-        assert_eq!(ticks, [-66.7, -50.0, -33.3, -20.0, 0.0, 25.0, 50.0, 100.0, 200.0]);
-    }
 }

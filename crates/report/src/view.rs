@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::answer_lines;
+use super::palette::Palette;
 use super::processes;
 use super::result_columns::{ColumnContent, ResultColumn, columns};
 use super::text::clean_all;
@@ -39,8 +40,6 @@ pub struct PhaseView<'a> {
 #[derive(Debug, Serialize)]
 pub struct RowView {
     pub arm: String,
-    /// Hue of the arm's colour, 0 to 359.
-    pub hue: u32,
     pub is_aa: bool,
     /// The first row of its arm: cells of the whole phase are empty in the others.
     #[serde(skip)]
@@ -146,7 +145,6 @@ fn row(
     };
     RowView {
         arm: arm_label(arm),
-        hue: hue(&arm.id),
         is_aa: arm.is_aa,
         is_first,
         is_missing: result.is_none(),
@@ -261,15 +259,10 @@ fn notes(phase: &PhaseSummary) -> Vec<String> {
     notes
 }
 
-/// The colour of an arm: FNV-1a of its name, so that it is the same on every page.
-pub fn hue(name: &str) -> u32 {
-    let hash = name
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    // FNV-1a alone differs little for names that differ in their last letters; this mixes it.
-    let mixed = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-    let mixed = (mixed ^ (mixed >> 13)).wrapping_mul(0xc2b2_ae35);
-    (mixed ^ (mixed >> 16)) % 360
+/// The looks of the arms, by their labels.
+pub fn palette(analysis: &Analysis) -> Palette {
+    let labels: Vec<String> = analysis.arms.iter().map(arm_label).collect();
+    Palette::of(labels.iter().map(String::as_str))
 }
 
 /// `embedded MongoDB 6.0.5, standalone`.

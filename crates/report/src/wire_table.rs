@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::view::hue;
 use base::say::clean;
 use format::{self, MISSING, TimeUnit};
 use judge::analysis::types::{Analysis, TapRow};
@@ -19,7 +18,6 @@ pub struct WireTable {
 #[derive(Debug, Serialize)]
 pub struct WireRow {
     pub arm: String,
-    pub hue: u32,
     pub cells: Vec<String>,
 }
 
@@ -55,7 +53,7 @@ pub fn table(analysis: &Analysis, phase: &str) -> Option<WireTable> {
                 .map(|time| time.map_or(MISSING.to_owned(), |time| unit.figure(Some(time)))),
         );
         cells.push(tap.connections_peak.to_string());
-        WireRow { arm: clean(&tap.arm), hue: hue(&tap.arm), cells }
+        WireRow { arm: clean(&tap.arm), cells }
     };
     let note = |tap: &&TapRow| {
         let why = tap.not_separable.as_ref()?;

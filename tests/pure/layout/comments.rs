@@ -23,7 +23,7 @@ const AVOIDED: &[(&str, usize)] = &[
     ("measure", 37),
     ("protocol", 1),
     ("record", 13),
-    ("report", 11),
+    ("report", 6),
     ("src", 9),
     ("studies", 19),
     ("tap", 2),

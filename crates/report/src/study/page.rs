@@ -9,7 +9,7 @@ use super::participants;
 use super::table::Table;
 use crate::drawing::Drawing;
 use crate::page_template;
-use crate::view::hue;
+use crate::palette::Palette;
 use base::error::Result;
 use base::say::clean;
 use base::strings::shell_quoted;
@@ -28,7 +28,7 @@ pub struct View {
     pub again: String,
     /// Name and value, for the list at the top ([`super::facts`]).
     pub facts: Vec<(String, String)>,
-    /// Sentences that stand before all else, by title.
+    /// Sentences before all else, by title.
     pub answers: Vec<(String, Vec<String>)>,
     /// The answer, piece by piece.
     pub evidence: Vec<EvidenceView>,
@@ -61,7 +61,7 @@ pub trait StudyReport {
 }
 
 impl View {
-    /// The part that records alone tell; `folder` is how a user calls the experiment's folder.
+    /// What the records have; `folder` is how a user calls the experiment's folder.
     pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
         let unavailable = experiment.unavailable.iter();
         let command = experiment.command.iter().map(shell_quoted);
@@ -75,6 +75,11 @@ impl View {
                 .collect(),
             ..Self::default()
         }
+    }
+
+    /// The looks of the arms that took part.
+    pub fn palette(&self) -> Palette {
+        Palette::of(self.arms.rows.iter().map(|row| row.arm.as_str()))
     }
 
     /// Shortens the names of arms, all of which have `options`: `/from=folder/runtime=mono`.
@@ -128,10 +133,10 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);
     page["schema_version"] = SCHEMA_VERSION.into();
-    page_template::write("study.html", page, "", out)
+    page_template::write("study.html", page, &view.palette(), "", out)
 }
 
-/// Text is cleaned, markup is left as it is, and every arm has its colour.
+/// Text is cleaned, markup is left as it is.
 fn finish(value: &mut Value) {
     match value {
         Value::String(text) => *text = clean(text),
@@ -139,9 +144,6 @@ fn finish(value: &mut Value) {
         Value::Object(fields) => {
             let markup = |name: &str| name == "svg";
             fields.iter_mut().filter(|(name, _)| !markup(name)).for_each(|(_, it)| finish(it));
-            if let Some(hue) = fields.get("arm").and_then(Value::as_str).map(hue) {
-                fields.insert("hue".to_owned(), hue.into());
-            }
         }
         _ => {}
     }
