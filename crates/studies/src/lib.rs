@@ -10,6 +10,8 @@ pub mod driver_upgrade;
 pub mod finished;
 pub mod frame;
 pub mod noise;
+#[cfg(test)]
+mod originals;
 pub mod outcome;
 mod study;
 mod table;

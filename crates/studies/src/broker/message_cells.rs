@@ -15,6 +15,7 @@ const CLASS_UNIT: &str = "class: 0 flat, 1 linear, 2 logarithmic, 3 growing, 4 u
 /// `growing` is growth by neither a line nor a logarithm.
 const CLASSES: [&str; 5] = ["flat", "linear", "logarithmic", "growing", "unclear"];
 pub const FLAT: usize = 0;
+pub const POOL_OPTION: &str = "maxPoolSize";
 
 /// Before the metrics of the curve from the moment a message was intended, in the order intended.
 pub const SINCE_INTENDED: &str = "since_intended_";
@@ -78,6 +79,12 @@ pub fn push(made: &Made<'_>, cells: &mut Cells) {
                 let [part, phase, arm] = of;
                 let cell = cells.push_plain([part, phase, arm, "as_original"], "count", Some(1.0));
                 cell.note = Some("as in 2014".to_owned());
+            }
+            // A pool that was asked for is no default.
+            if !arm.options.contains_key(POOL_OPTION) {
+                let pool = arm.resolved.get("max_pool_size").and_then(serde_json::Value::as_f64);
+                let [part, phase, arm] = of;
+                cells.push_plain([part, phase, arm, "pool_default"], "count", pool);
             }
         }
     }

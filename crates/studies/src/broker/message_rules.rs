@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::message_cells::{FLAT, SINCE_INTENDED};
+use super::message_cells::{FLAT, POOL_OPTION, SINCE_INTENDED};
 use crate::frame::{Cells, EvidenceRow, Spread, StudyAnswer, StudyCell, words_text};
 use StudyAnswer::{No, NotShown, Yes};
 use stats::descriptive::median;
@@ -164,7 +164,7 @@ pub fn rows(id: &str, cells: &Cells) -> Vec<EvidenceRow> {
         "slope" => growing.iter().filter_map(slope_row).collect(),
         "where" => growing.iter().filter_map(where_row).collect(),
         "keeps_pace" => pace_rows(&burst()),
-        "pool" => varied(&burst(), "maxPoolSize"),
+        "pool" => varied(&burst(), POOL_OPTION),
         "processes" => varied(&burst(), "processes"),
         THINK => think_rows(cells),
         _ => Vec::new(),

@@ -97,6 +97,14 @@ fn filled(text: &str, select: &CellSelector, cells: &Cells) -> String {
     filled
 }
 
+impl TableSheet {
+    /// Whether a column shows the cell.
+    #[cfg(test)]
+    pub fn shows(&self, cell: &StudyCell) -> bool {
+        self.columns.iter().any(|column| column.selector(&self.select).has(cell))
+    }
+}
+
 impl ColumnSheet {
     /// Of the table's names and its own.
     fn selector(&self, table: &CellSelector) -> CellSelector {
