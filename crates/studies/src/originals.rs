@@ -34,15 +34,14 @@ fn driver_upgrade(of: &Value) -> Vec<String> {
     let totals = of["totals"].as_object().expect("totals");
     let first = number(&totals["1.6.1.4678"]);
     let of_total = |(version, total): (&String, &Value)| {
-        let ratio = (version != "1.6.1.4678")
-            .then(|| cell(version, "over_first", number(total) / first));
+        let ratio =
+            (version != "1.6.1.4678").then(|| cell(version, "over_first", number(total) / first));
         [cell(version, "arrived_ms", number(total))].into_iter().chain(ratio)
     };
     let traffic = [("1.6.1", "1.6.1.4678"), ("1.9.2", "1.9.2.235")].into_iter();
     let traffic = traffic.flat_map(|(short, version)| {
-        ["in", "out"].map(|way| {
-            cell(version, &format!("{way}_bytes_per_s"), mega(&of["net"][short][way]))
-        })
+        ["in", "out"]
+            .map(|way| cell(version, &format!("{way}_bytes_per_s"), mega(&of["net"][short][way])))
     });
     totals.iter().flat_map(of_total).chain(traffic).collect()
 }
@@ -110,9 +109,10 @@ fn write_cost(of: &Value) -> Vec<String> {
         ("peak_bytes", many),
         ("fails_documents", number(&at_once["failed"])),
     ];
-    all.extend(memory.map(|(metric, value)| {
-        words(["memory", "insert_many", "the original", metric], value)
-    }));
+    all.extend(
+        memory
+            .map(|(metric, value)| words(["memory", "insert_many", "the original", metric], value)),
+    );
     all
 }
 
@@ -185,9 +185,8 @@ fn bulk_load(of: &Value) -> Vec<String> {
 }
 
 fn broker(of: &Value) -> Vec<String> {
-    let rate = |arm, phase, name| {
-        words(["cursor", phase, arm, "received_per_s"], number(&of[name]))
-    };
+    let rate =
+        |arm, phase, name| words(["cursor", phase, arm, "received_per_s"], number(&of[name]));
     let python = "the original, Python";
     let sent = |phase| words(["cursor", phase, python, "sent"], number(&of["messages"]));
     let pool = |driver: &str| {
