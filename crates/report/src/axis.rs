@@ -1,7 +1,7 @@
 //! The axis of changes and of throughput across a plot.
 
 use super::drawing::ticks;
-use super::plots::{PlotLayout, PlotRow, finite};
+use super::plot_rows::{PlotLayout, PlotRow, finite};
 
 /// Largest number of steps of an axis.
 const STEPS: f64 = 6.0;

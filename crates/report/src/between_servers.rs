@@ -3,7 +3,8 @@
 use super::axis::Axis;
 use super::drawing::{Drawing, Role};
 use super::palette::Palette;
-use super::plots::{self, ChangeInterval, PlotMark, PlotRow};
+use super::plot_rows::{self, ChangeInterval, PlotMark, PlotRow};
+use super::plots;
 use base::say::clean;
 use judge::analysis::across::ServersAnalysis;
 use judge::analysis::types::{ComparisonRow, Metric};
@@ -112,6 +113,6 @@ pub fn pictures(analysis: &ServersAnalysis) -> Vec<Drawing> {
     let Some(axis) = Axis::of_changes(lists.iter().flat_map(|(_, rows)| rows)) else {
         return Vec::new();
     };
-    let plot = |title: &str, rows| plots::plot(&clean(title), rows, &axis, &plots::WIDE);
+    let plot = |title: &str, rows| plots::plot(&clean(title), rows, &axis, &plot_rows::WIDE);
     lists.iter().map(|(title, rows)| plot(title, rows)).collect()
 }

@@ -1,7 +1,7 @@
 //! Figures along versions, values or servers: a line for each series, with intervals.
 
 use super::drawing::{Anchor, Drawing, LOOKS, Role, escape, short, ticks};
-use super::plots::WIDTH;
+use super::plot_rows::WIDTH;
 use base::say::clean;
 
 const LEFT: f64 = 70.0;

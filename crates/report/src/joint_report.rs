@@ -7,7 +7,7 @@ use super::between_servers;
 use super::chart::{Chart, ChartLine, Point};
 use super::drawing::Drawing;
 use super::formats::{Joint, Report};
-use super::plots::WIDTH;
+use super::plot_rows::WIDTH;
 use super::study::{Column, Figure, PhaseView, Table, TableRow, View};
 use super::view;
 use base::say::clean;

@@ -25,6 +25,7 @@ mod page_template;
 mod paint;
 pub mod palette;
 mod picture;
+mod plot_rows;
 mod plots;
 mod processes;
 mod result_columns;

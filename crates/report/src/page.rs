@@ -7,6 +7,7 @@ use super::axis::Axis;
 use super::drawing::Drawing;
 use super::history;
 use super::palette::Palette;
+use super::plot_rows;
 use super::plots;
 use super::view::{self, PhaseView};
 use super::wire_table::{self, WireTable};
@@ -212,7 +213,7 @@ fn answer(analysis: &Analysis, view: &PhaseView, palette: &Palette, anchor: Stri
         anchor,
         sentences,
         caption: if axis.is_some() { caption } else { "" },
-        pictures: [&plots::BESIDE, &plots::NARROW].into_iter().filter_map(draw).collect(),
+        pictures: [&plot_rows::BESIDE, &plot_rows::NARROW].into_iter().filter_map(draw).collect(),
     }
 }
 
@@ -231,7 +232,7 @@ fn phase<'a>(
     let compared = analysis.comparisons.iter().filter(|c| clean(&c.phase) == view.name);
     let of_rounds = plots::rounds(analysis, &view, palette);
     let axis = Axis::of_rounds(of_rounds.iter());
-    let dots = axis.map(|axis| plots::plot(&view.name, &of_rounds, &axis, &plots::WIDE).svg());
+    let dots = axis.map(|axis| plots::plot(&view.name, &of_rounds, &axis, &plot_rows::WIDE).svg());
     let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
     PagePhase {
         wire: wire_table::table(analysis, &view.name),
@@ -257,7 +258,7 @@ fn round_label(analysis: &Analysis, round: u32) -> String {
     if aside { format!("{round} (disturbed)") } else { round.to_string() }
 }
 
-fn rounds(row: &plots::PlotRow, longest: usize) -> PageRounds {
+fn rounds(row: &plot_rows::PlotRow, longest: usize) -> PageRounds {
     let rates = row.rates().iter().copied().chain(std::iter::repeat(None));
     PageRounds {
         arm: row.label.clone(),

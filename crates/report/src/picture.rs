@@ -7,7 +7,8 @@ use super::drawing::Drawing;
 use super::formats::{Format, Report};
 use super::history;
 use super::palette::Palette;
-use super::plots::{self, PlotRow};
+use super::plot_rows::{self, PlotRow};
+use super::plots;
 use super::view::{self, PhaseView};
 use base::error::Error;
 use base::say::clean;
@@ -41,7 +42,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut all = vec![head(analysis, axis.is_some())];
     for (phase, changes) in phases.iter().zip(&changes) {
         all.extend(match &axis {
-            Some(axis) => Some(plots::plot(&phase.name, changes, axis, &plots::WIDE)),
+            Some(axis) => Some(plots::plot(&phase.name, changes, axis, &plot_rows::WIDE)),
             None => rounds(analysis, phase, &palette),
         });
     }
@@ -52,7 +53,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn rounds(analysis: &Analysis, phase: &PhaseView, palette: &Palette) -> Option<Drawing> {
     let rows: Vec<PlotRow> = plots::rounds(analysis, phase, palette);
-    Some(plots::plot(&phase.name, &rows, &Axis::of_rounds(rows.iter())?, &plots::WIDE))
+    Some(plots::plot(&phase.name, &rows, &Axis::of_rounds(rows.iter())?, &plot_rows::WIDE))
 }
 
 fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
@@ -74,7 +75,7 @@ fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
             "A marker a round, the first on top. Line: their median.".to_owned(),
         )
     };
-    let mut head = Drawing::new(&title, plots::WIDTH);
+    let mut head = Drawing::new(&title, plot_rows::WIDTH);
     head.head(&title, &words);
     head
 }
@@ -96,7 +97,7 @@ fn foot(analysis: &Analysis) -> Drawing {
     if !warnings.is_empty() {
         lines.push(format!("Warnings: {}", warnings.join(" · ")));
     }
-    let mut foot = Drawing::new(&lines.join("; "), plots::WIDTH);
+    let mut foot = Drawing::new(&lines.join("; "), plot_rows::WIDTH);
     lines.iter().fold(-8.0, |y, line| foot.paragraph(y, line));
     foot
 }
