@@ -171,7 +171,7 @@ pub struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
-    /// Folder of an experiment or of a sweep
+    /// Folder of an experiment, of a sweep or of several servers
     pub folder: PathBuf,
     /// Print JSON
     #[arg(long)]

@@ -1,46 +1,51 @@
-//! `mongodyno diagnose DIR`: where the time goes, from the folder of an experiment or of a sweep.
+//! `mongodyno diagnose DIR`: where the time goes, from the folder of an experiment, of a sweep, of
+//! several servers, or of a sweep on each of them.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::joint_reports::{self, cause_lines, sweep_lines};
 use crate::cli::DiagnoseArgs;
 use base::error::Result;
 use judge::analyse;
 use judge::analysis::types::Finding;
-use judge::diagnosis::{
-    self,
-    contention::{self, SweptExperiment},
-};
+use judge::diagnosis;
 use record::folder::Folder;
-use record::sweep_folder::Sweep;
-use report::{finding_line, text};
+use report::text;
 
 /// Runs the verb. Finding no cause is an answer: exit code 0.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
-    let cells = cells(&args.folder)?;
-    if cells.is_empty() {
-        let (folder, findings) = one(&args.folder)?;
+    let Some((made, joint)) = joint_reports::read(&args.folder)? else {
+        let (folder, experiment) = Folder::open(&args.folder)?;
+        let findings = analyse(&folder, &experiment)?.analysis.diagnosis;
         return super::print(&if args.json {
             pretty(&json!({ "folder": folder.path(), "findings": findings }))
         } else {
-            listed(&folder.path().display().to_string(), &lines(&findings))
+            listed(&folder.path().display().to_string(), &cause_lines(&findings))
         });
+    };
+    let runs = made.iter().map(|made| made.folder.runs()).collect::<Result<Vec<_>>>()?;
+    let (mut text, mut found) = (String::new(), Vec::new());
+    for (server, cells) in joint_reports::cells(&made, &joint, runs.iter()) {
+        text += &listed(&joint_reports::sweep_on(&server), &sweep_lines(&cells));
+        let findings = diagnosis::sweep_findings(&cells);
+        found.extend(findings.into_iter().map(|finding| (server.clone(), finding)));
     }
-    let found = diagnosis::sweep_findings(&cells);
-    let mut text = listed("The sweep", &sweep_lines(&cells));
     let mut each: Vec<Value> = Vec::new();
-    for cell in &cells {
-        let (folder, mut findings) = one(&args.folder.join(&cell.label))?;
+    for (made, (value, server, analysis)) in made.iter().zip(joint.each()) {
+        let mut findings = analysis.diagnosis.clone();
         // A cause in the whole sweep is one in its parts.
-        let explained = |it: &Finding| found.iter().any(|found| found.phase == it.phase);
+        let explained =
+            |it: &Finding| found.iter().any(|(on, found)| on == server && found.phase == it.phase);
         findings.retain(|it| it.rule != diagnosis::NO_CAUSE || !explained(it));
-        if !findings.is_empty() {
-            text += &listed(&cell.label, &lines(&findings));
+        let (name, folder) = (joint.name(value, server), made.folder.path());
+        if joint.parameter.is_none() || !findings.is_empty() {
+            text += &listed(&name, &cause_lines(&findings));
         }
-        each.push(json!({ "cell": cell.label, "folder": folder.path(), "findings": findings }));
+        each.push(json!({ "cell": name, "folder": folder, "findings": findings }));
     }
+    let found: Vec<Value> = found.into_iter().map(|(server, it)| on(&server, &it)).collect();
     super::print(&if args.json {
         pretty(&json!({ "folder": args.folder, "findings": found, "cells": each }))
     } else {
@@ -48,44 +53,17 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     })
 }
 
-fn one(path: &Path) -> Result<(Folder, Vec<Finding>)> {
-    let (folder, experiment) = Folder::open(path)?;
-    let findings = analyse(&folder, &experiment)?.analysis.diagnosis;
-    Ok((folder, findings))
+/// A finding of a sweep with its server, where there are several.
+fn on(server: &str, finding: &Finding) -> Value {
+    let mut value = json!(finding);
+    if !server.is_empty() {
+        value["server"] = server.into();
+    }
+    value
 }
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("findings serialise") + "\n"
-}
-
-/// The experiments of a sweep on one server, in the order of its values; none of other folders.
-fn cells(path: &Path) -> Result<Vec<SweptExperiment>> {
-    let Some(sweep) = Sweep::read(path)? else { return Ok(Vec::new()) };
-    let mut cells = Vec::new();
-    for value in &sweep.values {
-        for made in Sweep::made(value, path)?.into_iter().filter(|it| it.server.is_empty()) {
-            let runs = made.folder.runs()?;
-            let (label, experiment) = (value.folder.clone(), made.experiment);
-            cells.push(SweptExperiment { label, experiment, runs });
-        }
-    }
-    Ok(cells)
-}
-
-/// Findings of all cells of a sweep together, a sentence each.
-pub fn sweep_lines(cells: &[SweptExperiment]) -> Vec<String> {
-    let found = diagnosis::sweep_findings(cells);
-    match contention::too_small(cells).filter(|_| found.is_empty()) {
-        Some(why) => vec![format!("{why}.")],
-        None => lines(&found),
-    }
-}
-
-fn lines(findings: &[Finding]) -> Vec<String> {
-    if findings.is_empty() {
-        return vec!["No cause found: no rule applies.".to_owned()];
-    }
-    findings.iter().map(finding_line).collect()
 }
 
 fn listed(title: &str, lines: &[String]) -> String {

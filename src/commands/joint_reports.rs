@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::diagnose;
 use super::run::{gates, interrupted, shown, worth};
 use crate::ask::Ask;
 use crate::cli::ReportArgs;
 use base::error::{Error, Exit, Result};
 use base::say;
 use judge::analysis::joint::{self, JointAnalysis};
-use judge::analysis::types::Analysis;
-use judge::diagnosis::contention::SweptExperiment;
+use judge::analysis::types::{Analysis, Finding};
+use judge::diagnosis::contention::{self, SweptExperiment};
+use judge::diagnosis::sweep_findings;
 use record::folder::{Folder, Series};
 use record::records::{Ended, Run};
 use record::servers_folder::ServerExperiment;
-use report::{Format, Joint, Report, html, json, series, terminal};
+use report::{Format, Joint, Report, finding_line, html, json, series, terminal};
 
 /// None where the folder holds one experiment, or a study.
 pub fn read(path: &Path) -> Result<Option<(Vec<ServerExperiment>, JointAnalysis)>> {
@@ -111,24 +111,52 @@ fn findings<T, U>(
     analysis: &JointAnalysis,
     records: &[(Vec<Run>, T, U)],
 ) -> Vec<(String, Vec<String>)> {
-    if analysis.parameter.is_none() {
-        return Vec::new();
-    }
+    let cells = cells(made, analysis, records.iter().map(|(runs, ..)| runs));
+    let list = |(server, cells): &(String, Vec<SweptExperiment>)| {
+        (format!("{}: where the time goes", sweep_on(server)), sweep_lines(cells))
+    };
+    cells.iter().map(list).collect()
+}
+
+/// A sweep on one of several servers, or on the only one, whose name is empty.
+pub fn sweep_on(server: &str) -> String {
+    if server.is_empty() { "The sweep".to_owned() } else { format!("The sweep on {server}") }
+}
+
+/// The experiments of a sweep by server; none where nothing is swept.
+pub fn cells<'a>(
+    made: &[ServerExperiment],
+    analysis: &JointAnalysis,
+    runs: impl Iterator<Item = &'a Vec<Run>>,
+) -> Vec<(String, Vec<SweptExperiment>)> {
     let mut cells: Vec<(String, Vec<SweptExperiment>)> = Vec::new();
-    for ((made, (value, server, _)), (runs, ..)) in made.iter().zip(analysis.each()).zip(records) {
-        let cell = SweptExperiment {
-            label: analysis.name(value, ""),
-            experiment: made.experiment.clone(),
-            runs: runs.clone(),
-        };
+    if analysis.parameter.is_none() {
+        return cells;
+    }
+    for ((made, (value, server, _)), runs) in made.iter().zip(analysis.each()).zip(runs) {
+        let (experiment, runs) = (made.experiment.clone(), runs.clone());
+        let cell = SweptExperiment { label: analysis.name(value, ""), experiment, runs };
         match cells.iter_mut().find(|(known, _)| known == server) {
             Some((_, cells)) => cells.push(cell),
             None => cells.push((server.to_owned(), vec![cell])),
         }
     }
-    let list = |(server, cells): &(String, Vec<SweptExperiment>)| {
-        let on = if server.is_empty() { String::new() } else { format!(" on {server}") };
-        (format!("The sweep{on}: where the time goes"), diagnose::sweep_lines(cells))
-    };
-    cells.iter().map(list).collect()
+    cells
+}
+
+/// Findings of all cells of a sweep together, a sentence each.
+pub fn sweep_lines(cells: &[SweptExperiment]) -> Vec<String> {
+    let found = sweep_findings(cells);
+    match contention::too_small(cells).filter(|_| found.is_empty()) {
+        Some(why) => vec![format!("{why}.")],
+        None => cause_lines(&found),
+    }
+}
+
+/// A sentence each, or that there is none.
+pub fn cause_lines(findings: &[Finding]) -> Vec<String> {
+    if findings.is_empty() {
+        return vec!["No cause found: no rule applies.".to_owned()];
+    }
+    findings.iter().map(finding_line).collect()
 }

@@ -122,6 +122,37 @@ fn a_server_named_twice_is_an_experiment_of_two_that_are_the_same() {
     lab.assert_nothing_runs();
 }
 
+/// A folder of several experiments is diagnosed experiment by experiment, under their names.
+#[test]
+fn the_folder_of_several_servers_is_diagnosed_swept_or_not() {
+    let lab = Lab::new();
+    // A fake's simulated time counts as CPU: its one worker is always busy.
+    lab.fake("loop", &[QUICK, "concurrency=loop"]);
+    let sweep = ["--sweep", "warmup=0.2,0.1"];
+    let plain = ["absorber", "absorber#2"].map(str::to_owned).to_vec();
+    let cells = ["0.2", "0.1"].iter().flat_map(|value| {
+        ["absorber", "absorber#2"].map(|server| format!("warmup={value} on {server}"))
+    });
+    for (more, wanted) in [(&[][..], plain), (&sweep[..], cells.collect())] {
+        let output = on_two(&lab, &["loop"], &[&["--rounds", "1"], more].concat());
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        let found = json(&lab, &["diagnose", "out", "--json"]);
+        let each = found["cells"].as_array().expect("cells").iter();
+        let names: Vec<&str> = each.clone().map(|it| it["cell"].as_str().expect("text")).collect();
+        assert_eq!(names, wanted);
+        for cell in each {
+            assert_eq!(cell["findings"][0]["rule"], "generator-saturated", "{cell:#}");
+        }
+        let text = stdout(&lab.run(["diagnose", "out"]));
+        for name in &wanted {
+            assert!(text.contains(&format!("{name}: where the time goes\n")), "{name}: {text}");
+        }
+        let swept = text.contains("The sweep on absorber#2: where the time goes\n");
+        assert_eq!(swept, !more.is_empty(), "{text}");
+        std::fs::remove_dir_all(lab.path("out")).expect("it is there");
+    }
+}
+
 #[test]
 fn a_round_that_is_lost_on_one_server_is_made_again_on_both() {
     let lab = Lab::even_and_slow();
