@@ -73,7 +73,16 @@ fn totals_follow_from_the_keys() {
         ("{$match: {number: 12}}, {$count: n}", None),
         ("{$limit: {$stamp: key}}", None),
         ("{$unwind: $number}", None),
+        ("{$match: {number: KEY}}, {$project: {number: 1}}", Some(1)),
+        ("{$match: {number: {$gte: KEY, $lt: END}}}, {$sort: {number: 1}}", Some(4)),
+        ("{$match: {number: {$gte: KEY, $lt: END}}}, {$skip: 1}, {$limit: 2}", Some(2)),
+        ("{$match: {number: {$gte: KEY, $lt: END}}}, {$skip: 4}, {$count: n}", Some(0)),
+        ("{$match: {number: KEY, other: 1}}", None),
+        ("{$match: {number: KEY}}, {$match: {other: 1}}", None),
+        ("{$limit: 50}, {$match: {number: KEY}}", None),
     ] {
+        let stamp = |add: u8| format!("{{$stamp: {{type: long, value: key, add: {add}}}}}");
+        let stages = stages.replace("KEY", &stamp(10)).replace("END", &stamp(14));
         let found = totals(&format!("operation: aggregate, pipeline: [{stages}]"), 3);
         assert_eq!(found.documents, documents.map(|it| 3 * it), "{stages}");
     }
@@ -99,13 +108,14 @@ fn answers_that_nothing_checks_are_known_from_the_workload() {
         ("operation: aggregate, pipeline: [{$match: {number: 3}}]", &[false]),
         ("operation: aggregate, pipeline: [{$out: items}]", &[false]),
         ("operation: command, command: {count: items}", &[false]),
+        ("operation: command, command: {ping: 1}", &[true]),
         ("operation: command, command: {insert: items, documents: [{a: 1}]}", &[true]),
         ("operation: command, command: {insert: items, documents: [{_id: 1}]}", &[false]),
         ("operation: find_one_and_update, update: {$set: {note: 3}}", &[false]),
         // A phase has one total.
         ("mix: [{operation: find_one}, {operation: count, filter: {number: 3}}]", &[false, false]),
         ("mix: [{operation: find_one}, {operation: insert_one}]", &[false, true]),
-        ("mix: [{operation: find_one}, {operation: command, command: {ping: 1}}]", &[true, false]),
+        ("mix: [{operation: find_one}, {operation: command, command: {ping: 1}}]", &[true, true]),
     ] {
         let text = format!(
             "why: test

@@ -33,19 +33,35 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     Some(())
 }
 
-/// Number of documents that a pipeline makes of so many; None where it depends on their values.
+/// The filter of a pipeline that begins with `$match`; that of any other pipeline selects all.
+pub fn leading_match(pipeline: &Template) -> Template {
+    const PATH: [&str; 3] = ["pipeline", "0", "$match"];
+    let first = stages(pipeline).first().and_then(|stage| stage.as_document());
+    let document = first.and_then(|stage| stage.get_document(PATH[2]).ok()).cloned();
+    let within = |stamp: &Stamp| {
+        let path = stamp.path.strip_prefix(&PATH.map(str::to_owned))?.to_vec();
+        Some(Stamp { path, ..stamp.clone() })
+    };
+    Template {
+        document: document.unwrap_or_default(),
+        stamps: pipeline.stamps.iter().filter_map(within).collect(),
+        mentions: Vec::new(),
+    }
+}
+
+/// Number of documents that a pipeline makes of so many, after its leading `$match`; None where it
+/// depends on their values.
 pub fn returned(pipeline: &Template, documents: u64) -> Option<u64> {
     let is_of = |stamp: &Stamp, name: &str| stamp.path.get(2).is_some_and(|it| it == name);
     let stamped = |name: &str| pipeline.stamps.iter().any(|stamp| is_of(stamp, name));
-    let stages = pipeline.document.get_array("pipeline").ok()?;
-    stages.iter().try_fold(documents, |documents, stage| {
+    stages(pipeline).iter().enumerate().try_fold(documents, |documents, (at, stage)| {
         let (name, value) = stage.as_document()?.iter().next()?;
         let number = || number(value).filter(|_| !stamped(name));
         let inner = value.as_document();
         match name.as_str() {
             "$addFields" | "$fill" | "$graphLookup" | "$lookup" | "$project" | "$replaceRoot"
             | "$replaceWith" | "$set" | "$setWindowFields" | "$sort" | "$unset" => Some(documents),
-            "$match" if inner?.is_empty() => Some(documents),
+            "$match" if at == 0 || inner?.is_empty() => Some(documents),
             "$limit" => Some(documents.min(number()?)),
             "$skip" => Some(documents.saturating_sub(number()?)),
             "$count" => Some(documents.min(1)),
@@ -54,6 +70,10 @@ pub fn returned(pipeline: &Template, documents: u64) -> Option<u64> {
             _ => None,
         }
     })
+}
+
+fn stages(pipeline: &Template) -> &[Bson] {
+    pipeline.document.get_array("pipeline").map_or(&[], Vec::as_slice)
 }
 
 fn number(value: &Bson) -> Option<u64> {

@@ -20,6 +20,12 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     Some(())
 }
 
+/// Whether a command has nothing to answer but that it was done.
+pub fn answers_nothing(operation: &Operation) -> bool {
+    let command = operation.command.as_ref();
+    command.and_then(|it| it.document.keys().next()).is_some_and(|name| name == "ping")
+}
+
 /// Documents that a command inserts each time, none of which can meet another's `_id`; None of any
 /// other command.
 pub fn inserted(operation: &Operation) -> Option<u64> {

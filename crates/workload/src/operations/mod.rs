@@ -8,8 +8,8 @@ use crate::operation_kind::{OperationKind, OperationWord, for_every_kind};
 use crate::plan::{Count, Limit, Operation, Phase};
 
 pub use about::{About, AnswerSource, Concerns, ServerCount};
-pub use aggregate::returned;
-pub use command::inserted as inserted_by_command;
+pub use aggregate::{leading_match, returned};
+pub use command::{answers_nothing, inserted as inserted_by_command};
 pub(crate) use making::{Making, Site};
 
 macro_rules! declare {

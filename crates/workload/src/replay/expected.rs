@@ -3,8 +3,8 @@
 use super::population::Population;
 use super::schedule::{Record, Schedule};
 use super::selected_documents::{Meaning, meaning};
-use crate::operations::{AnswerSource, about, inserted_by_command, returned};
-use crate::plan::{Collection, Operation, Phase, Plan, StampSource};
+use crate::operations::{AnswerSource, about, answers_nothing, inserted_by_command, returned};
+use crate::plan::{Collection, Operation, Phase, Plan, StampSource, Template};
 
 /// Keys of one range that are looked up one by one, where documents have gaps between them.
 const LOOKED_UP_MAX: u64 = 100_000;
@@ -78,6 +78,7 @@ pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
     let known = Expectation::new(plan, number).is_some_and(|made| !unknown(&made));
     let check = |made: &Operation| match about(made.kind).answers {
         AnswerSource::Nothing => true,
+        AnswerSource::Unread if answers_nothing(made) => true,
         AnswerSource::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
         AnswerSource::ByFilter
         | AnswerSource::All
@@ -96,15 +97,15 @@ enum AnswerRule {
     Nothing,
     /// It cannot be known.
     Unknown,
-    /// So many documents, whatever the record.
-    Fixed(u64),
-    Of(SelectedDocuments),
+    Of(Box<SelectedDocuments>),
 }
 
 /// The documents that a filter selects among those of a collection.
 struct SelectedDocuments {
     meaning: Meaning,
     population: Population,
+    /// What is then made of them.
+    pipeline: Option<Template>,
     /// Added to the key in the summed field; None where nothing is summed.
     sum_add: Option<i64>,
 }
@@ -126,7 +127,7 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
         .iter()
         .any(|other| (about(other.kind).writes)(other) && other.collections().any(|it| it == of));
     let meaning = match about(made.kind).answers {
-        AnswerSource::All | AnswerSource::ByStages => Meaning::All,
+        AnswerSource::All => Meaning::All,
         _ => meaning(made, collection),
     };
     let counts_all = meaning == Meaning::All && changes;
@@ -139,15 +140,17 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
     if !population.is_known() || meaning == Meaning::Other || counts_all || !found {
         return AnswerRule::Unknown;
     }
-    if let Some(pipeline) = &made.pipeline {
-        return returned(pipeline, population.len()).map_or(AnswerRule::Unknown, AnswerRule::Fixed);
+    // Whether it can be known does not depend on their number.
+    if made.pipeline.as_ref().is_some_and(|it| returned(it, 0).is_none()) {
+        return AnswerRule::Unknown;
     }
     let foreign = || plan.phases.iter().any(|phase| has_foreign_documents(plan, phase, collection));
     let sum_add = sum_add(made, collection);
     if sum_add.is_some() && foreign() {
         return AnswerRule::Unknown;
     }
-    AnswerRule::Of(SelectedDocuments { meaning, population, sum_add })
+    let pipeline = made.pipeline.clone();
+    AnswerRule::Of(Box::new(SelectedDocuments { meaning, population, pipeline, sum_add }))
 }
 
 /// Whether a phase puts documents of another collection's form into this one.
@@ -168,7 +171,6 @@ impl AnswerRule {
     fn to(&self, record: &Record) -> Expected {
         match self {
             Self::Nothing => NOTHING,
-            Self::Fixed(documents) => Expected { documents: Some(*documents), sum: Some(0) },
             // Where a record moves on, its last lap is the adapter's to say.
             Self::Of(_) if record.advances => UNKNOWN,
             Self::Of(documents) => documents.to(record),
@@ -218,6 +220,10 @@ impl SelectedDocuments {
                 u64::try_from(keys + i128::from(add) * i128::from(documents)).ok()
             }),
         };
-        Expected { documents: Some(documents), sum }
+        let documents = match &self.pipeline {
+            Some(pipeline) => returned(pipeline, documents),
+            None => Some(documents),
+        };
+        Expected { documents, sum }
     }
 }

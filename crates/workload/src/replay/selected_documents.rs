@@ -1,5 +1,8 @@
 //! The documents that an operation asks for, as far as the core can know them.
 
+use std::borrow::Cow;
+
+use crate::operations::leading_match;
 use crate::plan::{Collection, Operation, Stamp, StampForm, StampSource};
 
 /// The documents that a filter selects.
@@ -16,9 +19,13 @@ pub enum Meaning {
     Other,
 }
 
-/// The meaning of an operation's filter.
+/// The meaning of an operation's filter, or of the first stage of its pipeline.
 pub fn meaning(operation: &Operation, collection: &Collection) -> Meaning {
-    let Some(filter) = &operation.filter else { return Meaning::Other };
+    let filter = match (&operation.filter, &operation.pipeline) {
+        (Some(filter), _) => Cow::Borrowed(filter),
+        (None, Some(pipeline)) => Cow::Owned(leading_match(pipeline)),
+        (None, None) => return Meaning::Other,
+    };
     if filter.document.is_empty() {
         return Meaning::All;
     }
