@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::fake_support::real::{lab_with, real_lab};
-use crate::fake_support::{flat, stderr, stdout};
+use crate::fake_support::{code, flat, stderr, stdout};
 use crate::support::{self, said};
 use serde_json::Value;
 
@@ -242,4 +242,15 @@ fn collections_that_pipelines_and_commands_name_are_there() {
         assert_eq!((&receipt["level"], &receipt["agrees"]), (&"collection".into(), &true.into()));
         assert_eq!(receipt["claimed"]["documents"], 3 * 2);
     }
+}
+
+/// The driver's library for a compressor is missing; that ends no process.
+#[test]
+fn a_compressor_without_its_library_is_refused_as_unsupported() {
+    let name = "stories/a_compressor_without_its_library_is_refused_as_unsupported";
+    let Some(lab) = lab_with(name, &["java"]) else { return };
+    let compressed = ["--option", "compressors=snappy", "--server", "absorber"];
+    let output = lab.run(["run", "ping", "-d", "java", "--rounds", "1"].iter().chain(&compressed));
+    assert_eq!(code(&output), 6, "{}", said(&output));
+    assert!(said(&output).contains("(unsupported): an option wants a library"), "{}", said(&output));
 }
