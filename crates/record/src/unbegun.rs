@@ -93,7 +93,9 @@ mod tests {
         let servers = Servers::new(&["absorber".to_owned(), "embedded@4.4".to_owned()]);
         let begin = |names: &[&str]| {
             servers.create(&out).expect("it is free");
-            names.iter().for_each(|name| drop(Folder::create(&out.join(name)).expect("a folder")));
+            for name in names {
+                Folder::create(&out.join(name)).expect("a folder");
+            }
         };
         begin(&[]);
         begin(&["absorber", "embedded@4.4"]);
@@ -119,7 +121,9 @@ mod tests {
         let path = tempfile::tempdir().expect("a folder");
         for names in [&["logs"][..], &["hlog", "mine"], &["servers.json", "mine"]] {
             let out = path.path().join(names.concat());
-            names.iter().for_each(|name| fs::create_dir_all(out.join(name)).expect("a folder"));
+            for name in names {
+                fs::create_dir_all(out.join(name)).expect("a folder");
+            }
             discard(&out, true, true);
             assert!(clear(&out).is_err(), "{names:?}");
             assert!(names.iter().all(|name| out.join(name).exists()));
