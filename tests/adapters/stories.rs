@@ -252,5 +252,9 @@ fn a_compressor_without_its_library_is_refused_as_unsupported() {
     let compressed = ["--option", "compressors=snappy", "--server", "absorber"];
     let output = lab.run(["run", "ping", "-d", "java", "--rounds", "1"].iter().chain(&compressed));
     assert_eq!(code(&output), 6, "{}", said(&output));
-    assert!(said(&output).contains("(unsupported): an option wants a library"), "{}", said(&output));
+    assert!(
+        said(&output).contains("(unsupported): an option wants a library"),
+        "{}",
+        said(&output)
+    );
 }
