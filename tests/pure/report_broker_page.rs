@@ -31,10 +31,13 @@ fn page(path: &Path) -> String {
             figures: drawings(&phase.name).iter().map(Figure::of).collect(),
         }
     });
-    let evidence = |shown| EvidenceView {
+    let evidence = |answer: &str| EvidenceView {
         heading: "Everybody awaits".to_owned(),
-        sentences: vec!["The growth vanishes: </script><script>alert(1)</script>".to_owned()],
-        shown,
+        sentences: vec![
+            format!("{answer}. The growth vanishes: </script><script>alert(1)</script>"),
+            "fast: 12.3 ms.".to_owned(),
+        ],
+        answer: answer.to_owned(),
     };
     let view = View {
         title: "Broker <b>study</b>".to_owned(),
@@ -43,7 +46,7 @@ fn page(path: &Path) -> String {
         again: "mongodyno report DIR --format html".to_owned(),
         facts: facts(&experiment, &runs),
         answers: Vec::new(),
-        evidence: vec![evidence(true), evidence(false)],
+        evidence: vec![evidence("Yes"), evidence("Not shown")],
         warnings: vec!["A warning.".to_owned()],
         phases: phases.collect(),
         arms: arms(&experiment, &runs),
@@ -73,8 +76,8 @@ fn the_page_is_one_file_with_all_that_matters() {
     let page = page(&folder.path().join("it"));
     for part in [
         "The answer",
-        ">shown</span>",
-        ">not shown</span>",
+        ">Yes</span>",
+        ">Not shown</span>",
         "Who took part",
         "Lost messages",
         "mongodyno study broker --scale 0.05 --seed 1",

@@ -22,6 +22,11 @@ pub fn counted(value: impl Into<u64>, thing: &str) -> String {
     format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// Six significant digits for a program: `1.23457e4`.
+pub fn digits(value: f64) -> String {
+    format!("{value:.5e}")
+}
+
 /// Three significant digits, whole numbers from 100 on: `0.0123`, `1.23`, `12.3`, `12,345`.
 pub fn figure(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {

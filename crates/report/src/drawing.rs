@@ -21,16 +21,6 @@ const MARGIN: f64 = 12.0;
 const LETTER: f64 = 0.56;
 const LETTER_OF_NAMES: f64 = 0.63;
 
-/// Lines beside each other, told apart by dashes as well: for paper, and for eyes that see no
-/// colours.
-pub const LOOKS: [(Role, &str); 5] = [
-    (Role::Blue, "none"),
-    (Role::Green, "6 3"),
-    (Role::Red, "2 2"),
-    (Role::Amber, "8 2 2 2"),
-    (Role::Ink, "1 3"),
-];
-
 /// Colours by their meaning; the page's style knows the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -105,6 +95,10 @@ impl Drawing {
     /// The picture in words, for those who cannot see it.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    pub fn width(&self) -> f64 {
+        self.width
     }
 
     /// The whole picture, for a page or a file.

@@ -1,7 +1,8 @@
 //! A driver's versions as a line: throughput in the order of releases, with intervals and steps.
 
-use super::chart::{Chart, ChartLine, Point};
+use super::chart::{Chart, ChartForm, ChartLine, Places, Point};
 use super::drawing::{Drawing, Role};
+use super::palette::Palette;
 use base::say::clean;
 use judge::analysis::since::label;
 use judge::analysis::types::{Analysis, ChangeRow, Metric, ResultRow, SinceRow};
@@ -56,11 +57,13 @@ fn chart(row: &SinceRow, points: &[(String, Point)]) -> Option<Drawing> {
     let chart = Chart {
         caption: format!("{title}. {}", row.sentence),
         title,
-        words: "Dot: median of the rounds. Line: its 95 % interval. Dashes: a step, scan only.",
+        words: "Marker: median of the rounds. Line: its 95 % interval. Dashes: a step, scan only.",
         across: "version".to_owned(),
         unit: "ops/s".to_owned(),
-        places: points.iter().map(|(version, _)| version.clone()).collect(),
-        is_course: true,
+        places: Places::Named(points.iter().map(|(version, _)| version.clone()).collect()),
+        form: ChartForm::Line,
+        is_log: false,
+        palette: &Palette::default(),
         series: vec![ChartLine {
             name: row.adapter.clone(),
             points: points.iter().map(|(_, point)| Some(*point)).collect(),

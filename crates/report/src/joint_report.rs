@@ -4,9 +4,10 @@
 use std::io::{self, Write};
 
 use super::between_servers;
-use super::chart::{Chart, ChartLine, Point};
+use super::chart::{Chart, ChartForm, ChartLine, Places, Point};
 use super::drawing::Drawing;
 use super::formats::{Joint, Report};
+use super::palette::Palette;
 use super::plot_rows::WIDTH;
 use super::study::{Column, Figure, PhaseView, Table, TableRow, View};
 use super::view;
@@ -17,7 +18,7 @@ use record::records::{Experiment, Run};
 
 const CAPTION: &str = "Medians of the rounds, with their intervals. Change: time per operation \
     against the baseline of the same experiment, + is slower. A/A arms are left out.";
-const CHART: &str = "Dot: median of the rounds. Upright line: its interval, of 95 % from six \
+const CHART: &str = "Marker: median of the rounds. Upright line: its interval, of 95 % from six \
     rounds on, with fewer from the lowest to the highest.";
 
 impl<'a> Joint<'a> {
@@ -216,9 +217,20 @@ impl<'a> Joint<'a> {
             .of_phase(phase)
             .map(|row| format!("{} at {}: {} ops/s", name(row), place(row), throughput(row)));
         let caption = format!("{title}. {}", all.collect::<Vec<_>>().join("; "));
-        let steps = Vec::new();
-        let (words, unit) = (CHART, "ops/s".to_owned());
-        Chart { title, words, caption, across, unit, places, is_course, series, steps }.drawing()
+        let chart = Chart {
+            title,
+            words: CHART,
+            caption,
+            across,
+            unit: "ops/s".to_owned(),
+            places: Places::Named(places),
+            form: if is_course { ChartForm::Line } else { ChartForm::Dots },
+            is_log: false,
+            series,
+            palette: &Palette::of(self.of_phase(phase).map(|row| row.arm.as_str())),
+            steps: Vec::new(),
+        };
+        chart.drawing()
     }
 
     /// The picture of all.

@@ -31,6 +31,10 @@ pub fn write(
     let looks = palette.clone();
     environment
         .add_function("swatch", move |arm: &str| Value::from_safe_string(looks.look(arm).swatch()));
+    environment.add_filter("trim_answer", |text: &str, answer: &str| {
+        let rest = text.strip_prefix(answer).and_then(|rest| rest.strip_prefix(". "));
+        rest.unwrap_or(text).to_owned()
+    });
     let looks = palette.clone();
     environment.add_function("arm_class", move |arm: &str| looks.look(arm).class());
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();

@@ -88,9 +88,10 @@ impl Palette {
 }
 
 impl ArmLook {
-    /// The first look, for a line that is alone.
-    pub fn first() -> Self {
-        Self { colour: 0, marker: 0, is_twin: false, place: None }
+    /// The look of what is no arm, by its place among its like.
+    pub fn nth(number: usize) -> Self {
+        let colour = number % COLOURS;
+        Self { colour, marker: colour, is_twin: false, place: None }
     }
 
     /// The class by which the page's buttons find all that belongs to an arm.

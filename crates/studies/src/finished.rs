@@ -18,6 +18,7 @@ use base::error::Result;
 use record::records::SCHEMA_VERSION;
 use report::Options;
 use report::drawing::Drawing;
+use report::palette::Palette;
 use report::study::{StudyReport, View};
 
 /// What a study has measured and answers.
@@ -154,7 +155,9 @@ impl StudyReport for Finished<'_> {
     }
 
     fn drawings(&self, table: &str) -> Result<Vec<Drawing>> {
-        let mut drawings = charts(&self.definition.charts, table, &self.cells);
+        let arms = self.outcome.only().experiment.arms.iter();
+        let palette = Palette::of(arms.map(|arm| arm.id.as_str()));
+        let mut drawings = charts(&self.definition.charts, table, &self.cells, &palette);
         drawings.extend(self.study.own_drawings(self.outcome, table)?);
         Ok(drawings)
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::participants;
 use super::table::Table;
+use crate::chart::CHART_WIDTH;
 use crate::drawing::Drawing;
 use crate::page_template;
 use crate::palette::Palette;
@@ -101,8 +102,8 @@ pub struct EvidenceView {
     pub heading: String,
     /// The finding, with its numbers.
     pub sentences: Vec<String>,
-    /// Whether it was shown.
-    pub shown: bool,
+    /// `Yes`, `No` or `Not shown`; the first sentence begins with it.
+    pub answer: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -118,6 +119,8 @@ pub struct PhaseView {
 pub struct Figure {
     /// For those who cannot see it.
     pub caption: String,
+    /// Whether it needs the whole width of a page.
+    pub is_wide: bool,
     /// Markup, placed as it is.
     pub svg: String,
 }
@@ -125,15 +128,25 @@ pub struct Figure {
 impl Figure {
     /// Figure of a drawing, whose title is the caption.
     pub fn of(drawing: &Drawing) -> Self {
-        Self { caption: drawing.title().to_owned(), svg: drawing.svg() }
+        let is_wide = drawing.width() > CHART_WIDTH;
+        Self { caption: drawing.title().to_owned(), is_wide, svg: drawing.svg() }
     }
 }
 
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);
+    page["picture"] = first_picture(&mut page).unwrap_or_default();
+    page["legend"] = view.palette().names().collect::<Vec<_>>().into();
     page["schema_version"] = SCHEMA_VERSION.into();
     page_template::write("study.html", page, &view.palette(), "", out)
+}
+
+/// Takes the first picture from its phase, to be beside the answer.
+fn first_picture(page: &mut Value) -> Option<Value> {
+    let phases = page["phases"].as_array_mut()?;
+    let mut figures = phases.iter_mut().filter_map(|phase| phase["figures"].as_array_mut());
+    figures.find(|figures| !figures.is_empty()).map(|figures| figures.remove(0))
 }
 
 /// Text is cleaned, markup is left as it is.

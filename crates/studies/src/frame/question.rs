@@ -253,7 +253,7 @@ impl Question {
         EvidenceView {
             heading: claim + &self.text,
             sentences: sentences.collect(),
-            shown: self.answer != StudyAnswer::NotShown,
+            answer: self.answer.word().to_owned(),
         }
     }
 }

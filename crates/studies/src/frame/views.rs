@@ -8,8 +8,9 @@ use super::sheet::{CellSelector, ChartSheet, ColumnSheet, Coordinate, Names, Tab
 use crate::table::{cell, csv};
 use base::error::Result;
 use format::MISSING;
-use report::chart::{Chart, ChartLine, Point};
+use report::chart::{Chart, ChartForm, ChartLine, Places, Point};
 use report::drawing::{Drawing, Role};
+use report::palette::Palette;
 use report::study::{Column, PhaseView, Table, TableRow};
 
 /// The tables that have rows.
@@ -145,7 +146,12 @@ impl ColumnSheet {
 }
 
 /// The charts beside a table.
-pub fn charts(sheets: &[ChartSheet], table: &str, cells: &Cells) -> Vec<Drawing> {
+pub fn charts(
+    sheets: &[ChartSheet],
+    table: &str,
+    cells: &Cells,
+    palette: &Palette,
+) -> Vec<Drawing> {
     let beside = sheets.iter().filter_map(|sheet| match sheet.table.as_str() {
         // A table named by a part.
         "{}" => Some(ChartSheet {
@@ -166,10 +172,10 @@ pub fn charts(sheets: &[ChartSheet], table: &str, cells: &Cells) -> Vec<Drawing>
             names(each, &sheet.of, cells).iter().map(of).collect()
         }
     });
-    each.filter_map(|sheet| chart(&sheet, cells)).collect()
+    each.filter_map(|sheet| chart(&sheet, cells, palette)).collect()
 }
 
-fn chart(sheet: &ChartSheet, cells: &Cells) -> Option<Drawing> {
+fn chart(sheet: &ChartSheet, cells: &Cells, palette: &Palette) -> Option<Drawing> {
     let of = cells.select(&sheet.of);
     let mut phases: Vec<&str> = Vec::new();
     for cell in of.iter().filter(|_| sheet.against.is_empty()) {
@@ -210,16 +216,19 @@ fn chart(sheet: &ChartSheet, cells: &Cells) -> Option<Drawing> {
         None => format::figure(*place),
     };
     let mark = sheet.mark.and_then(|mark| places.iter().position(|place| *place >= mark));
+    let steps = mark.filter(|_| places.len() > 1).map(|at| (at, Role::Grid));
     let chart = Chart {
         title: sheet.title.clone(),
         words: &sheet.words,
         caption: sheet.title.clone(),
         across: sheet.across.clone(),
         unit,
-        places: places.iter().map(name).collect(),
-        is_course: phases.is_empty(),
+        form: if phases.is_empty() { ChartForm::Line } else { ChartForm::Dots },
+        is_log: false,
+        palette,
         series: arms.into_iter().map(line).collect(),
-        steps: mark.filter(|_| places.len() > 1).map(|at| (at, Role::Grid)).into_iter().collect(),
+        steps: steps.into_iter().collect(),
+        places: Places::Named(places.iter().map(name).collect()),
     };
     chart.drawing()
 }
