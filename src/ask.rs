@@ -43,4 +43,6 @@ pub struct Here {
     pub plan: bool,
     /// Whether the result is printed as JSON.
     pub json: bool,
+    /// Whether the whole report is printed, and not its summary alone.
+    pub details: bool,
 }

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod check;
+mod details_flag;
 mod limit_flags;
 mod machine_flags;
 mod order_flag;
@@ -27,6 +28,7 @@ use record::records::GateUnclear;
 pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
 use report::{Format, terminal};
 pub use run::{RunArgs, pairs};
+use details_flag::DetailsArgs;
 use run::{gate, gate_unclear};
 pub use study_flags::{ResumeArgs, SchemaName, StudyArgs};
 use tap::mark::MarkFields;
@@ -144,6 +146,8 @@ pub struct ReportArgs {
     /// Format of the report
     #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
     pub format: Format,
+    #[command(flatten)]
+    pub details: DetailsArgs,
     /// Gate to check as well, as `run` takes it (repeatable)
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,

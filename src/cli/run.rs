@@ -8,6 +8,7 @@ use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::behaviour::{FaultArgs, LoadArgs};
+use super::details_flag::DetailsArgs;
 use super::limit_flags::LimitArgs;
 use super::machine_flags::MachineArgs;
 use super::order_flag::OrderArgs;
@@ -125,6 +126,8 @@ pub struct RunArgs {
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub details: DetailsArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
@@ -186,6 +189,7 @@ impl RunArgs {
             no_wait: self.machine.wait.no_wait,
             plan: self.plan,
             json: self.json,
+            details: self.details.details,
         };
         Ok(Ask { request, here })
     }

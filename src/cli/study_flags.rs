@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
+use super::details_flag::DetailsArgs;
 use super::machine_flags::{MachineArgs, WaitArgs};
 use super::order_flag::OrderArgs;
 use super::registry::RegistryArgs;
@@ -58,6 +59,7 @@ impl StudyVerb {
             no_wait: flags.machine.wait.no_wait,
             plan: flags.plan,
             json: flags.json,
+            details: flags.details.details,
             ..Here::default()
         };
         let asked = Asked { scale: flags.scale, parts: flags.parts, flags: self.own, request };
@@ -184,6 +186,8 @@ pub struct StudyFlags {
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub details: DetailsArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
@@ -217,6 +221,8 @@ pub struct ResumeArgs {
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub details: DetailsArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,

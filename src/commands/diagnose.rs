@@ -67,7 +67,7 @@ fn pretty(value: &Value) -> String {
 }
 
 fn listed(title: &str, lines: &[String]) -> String {
-    let width = usize::from(super::terminal_options().width.unwrap_or(100).max(60));
+    let width = usize::from(super::console_width().unwrap_or(100).max(60));
     let mut out = format!("{}: where the time goes\n", base::say::clean(title));
     for line in lines {
         for (number, line) in text::wrap(line, width - 4).iter().enumerate() {

@@ -36,7 +36,8 @@ pub fn report(
 ) -> Result<()> {
     let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
     of_values.for_each(|it| judge::keep(&mut it.analysis, &args.gate, args.gate_unclear));
-    super::print_result(text(&args.folder, made, &analysis, args.format)?.as_bytes())?;
+    let shown = (args.format, args.details.details);
+    super::print_result(text(&args.folder, made, &analysis, shown)?.as_bytes())?;
     gates(&each(&analysis))
 }
 
@@ -54,13 +55,13 @@ pub fn finish(ask: &Ask, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
     // The experiments of a sweep were shown as they ended.
     let unshown = begun.iter().zip(analysis.each()).filter(|_| analysis.parameter.is_none());
     for (made, (.., analysis)) in unshown {
-        shown(&made.folder, analysis)?;
+        shown(&made.folder, analysis, false)?;
     }
-    let page = text(path, &begun, &analysis, html::FORMAT)?;
+    let page = text(path, &begun, &analysis, (html::FORMAT, false))?;
     record::plain::write_whole(path, PAGE, page.as_bytes())
         .map_err(|error| Error::file("write", &path.join(PAGE), &error))?;
     let format = if ask.here.json { json::FORMAT } else { terminal::FORMAT };
-    super::print_result(text(path, &begun, &analysis, format)?.as_bytes())?;
+    super::print_result(text(path, &begun, &analysis, (format, ask.here.details))?.as_bytes())?;
     if stopped {
         return Err(interrupted(&path.canonicalize().unwrap_or_else(|_| path.to_owned())));
     }
@@ -81,7 +82,7 @@ fn text(
     path: &Path,
     made: &[ServerExperiment],
     analysis: &JointAnalysis,
-    format: Format,
+    (format, details): (Format, bool),
 ) -> Result<String> {
     let page = |path: &Path| {
         let page = path.join(PAGE);
@@ -89,7 +90,7 @@ fn text(
     };
     let over_time = format.name == series::FORMAT.name;
     let read = |it: &ServerExperiment| {
-        let mut options = super::terminal_options();
+        let mut options = super::terminal_options(details);
         options.page = page(it.folder.path());
         let series = if over_time { it.folder.series()? } else { Series::default() };
         Ok((it.folder.runs()?, series, options))
@@ -100,7 +101,7 @@ fn text(
         (&made.experiment, Report { analysis, runs, series, options })
     });
     let (parts, findings) = (parts.collect::<Vec<_>>(), findings(made, analysis, &records));
-    let mut options = super::terminal_options();
+    let mut options = super::terminal_options(details);
     options.page = page(path);
     Joint { analysis, parts: &parts, findings: &findings, options: &options }.text(format)
 }

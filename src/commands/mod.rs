@@ -82,7 +82,7 @@ fn print_result(bytes: &[u8]) -> Result<()> {
 }
 
 /// Colours only on a terminal that did not ask for none.
-fn terminal_options() -> Options {
+fn terminal_options(details: bool) -> Options {
     let wanted = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let terminal = std::io::stdout().is_terminal();
@@ -90,6 +90,7 @@ fn terminal_options() -> Options {
         colour: wanted("CLICOLOR_FORCE") || (terminal && !wanted("NO_COLOR") && !dumb),
         width: console_width(),
         page: None,
+        details,
     }
 }
 

@@ -12,7 +12,8 @@ use report::{Report, series};
 pub fn run(args: &ReportArgs) -> Result<()> {
     if StudyRecord::is_in(&args.folder) {
         no_gates(args, "report the folder of one of its experiments")?;
-        let bytes = super::study_report::report(&args.folder, args.format.name)?;
+        let shown = (args.format.name, args.details.details);
+        let bytes = super::study_report::report(&args.folder, shown)?;
         return super::print_result(&bytes);
     }
     if let Some((made, analysis)) = super::joint_reports::read(&args.folder)? {
@@ -24,14 +25,15 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     if let Some(study) = experiment.study.as_ref().filter(|study| study.part.is_none()) {
         no_gates(args, "leave out --gate")?;
         if !over_time {
-            let (name, format) = (study.name.clone(), args.format.name);
-            let bytes = super::study_report::report_one(&name, folder, experiment, format)?;
+            let shown = (args.format.name, args.details.details);
+            let name = study.name.clone();
+            let bytes = super::study_report::report_one(&name, folder, experiment, shown)?;
             return super::print_result(&bytes);
         }
     }
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate, args.gate_unclear);
-    let mut options = super::terminal_options();
+    let mut options = super::terminal_options(args.details.details);
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
     let series = if over_time { folder.series()? } else { Series::default() };

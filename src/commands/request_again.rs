@@ -115,6 +115,7 @@ fn given_again(args: &ResumeArgs, mut request: Request) -> Result<Ask> {
         offline: args.registry.offline,
         no_wait: args.wait.no_wait,
         json: args.json,
+        details: args.details.details,
         ..Here::default()
     };
     Ok(Ask { request, here })

@@ -4,7 +4,7 @@ use base::say;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Here};
 use crate::commands::plan_text::{self, Started};
 use crate::commands::run_plan::{RunPlan, drawn_seed};
 use adapter::manifest::discover;
@@ -68,11 +68,11 @@ pub fn worth(analyses: &[&Analysis]) -> Result<()> {
 pub fn gates(analyses: &[&Analysis]) -> Result<()> {
     let any = |wanted| analyses.iter().any(|it| it.has_gate(wanted));
     if any(Objective::Broken) {
-        let hint = "see which one under Gates in the report";
+        let hint = "see which one in the report";
         return Err(Error::new(Exit::GateFailed, "a gate is broken", hint));
     }
     if any(Objective::Open) {
-        let hint = "see which one under Gates in the report; give more --rounds, or decide it with \
+        let hint = "see which one in the report; give more --rounds, or decide it with \
                     --gate-unclear fail or pass";
         return Err(Error::new(Exit::GateUnclear, "a gate is not shown either way", hint));
     }
@@ -135,7 +135,7 @@ async fn one(
     let place = Place { server, name, id, path, probes, resumed };
     // Every verb would hold this large future on its stack.
     match Box::pin(make(ask, wanted, vec![place], || Ok(()))).await?.pop() {
-        Some(made) => show(&made?, ask.here.json).map(Some),
+        Some(made) => show(&made?, &ask.here).map(Some),
         None => Ok(None),
     }
 }
@@ -334,11 +334,11 @@ async fn reached(ask: &Ask, places: &[Place]) -> Result<Vec<Reached>> {
 /// Prints what an experiment came to, and writes its page.
 ///
 /// An interrupted one is shown as far as it came, and is still an error.
-fn show(folder: &Folder, json: bool) -> Result<Analysis> {
+fn show(folder: &Folder, here: &Here) -> Result<Analysis> {
     let (_, experiment) = Folder::open(folder.path())?;
     let analysis = judge::analyse(folder, &experiment)?.analysis;
-    let text = shown(folder, &analysis)?;
-    let printed = super::print(if json { "" } else { &text });
+    let text = shown(folder, &analysis, here.details)?;
+    let printed = super::print(if here.json { "" } else { &text });
     if experiment.ended == Some(Ended::Interrupted) {
         // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder.path()));
@@ -347,9 +347,9 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
 }
 
 /// Writes the page of an experiment; its text for a terminal.
-pub fn shown(folder: &Folder, analysis: &Analysis) -> Result<String> {
+pub fn shown(folder: &Folder, analysis: &Analysis, details: bool) -> Result<String> {
     let runs = folder.runs()?;
-    let mut options = super::terminal_options();
+    let mut options = super::terminal_options(details);
     let series = Series::default(); // neither writes it
     let page = Report { analysis, runs: &runs, series: &series, options: &options };
     folder.write_whole("report.html", page.text(html::FORMAT)?.as_bytes())?;

@@ -209,7 +209,7 @@ async fn go_on(
         }
     }
     record.write(folder)?;
-    show(&record, folder, here.json)
+    show(&record, folder, here)
 }
 
 /// Leaves out a part that this machine lacks something for.
@@ -238,7 +238,7 @@ fn lost(
     }
     if error.exit == Exit::Interrupted {
         // Where a closed terminal was the reason, nothing can be printed either.
-        let _ = show(record, folder, here.json);
+        let _ = show(record, folder, here);
     }
     let on = format!("mongodyno resume {}", shell_quoted(&folder.display()));
     let hint = match (error.exit, error.hint.as_str()) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::study_drivers::unknown;
+use crate::ask::Here;
 use base::error::{Error, Exit, Result};
 use base::strings::shell_quoted;
 use record::folder::Folder;
@@ -12,14 +13,17 @@ use record::records::{Experiment, Run};
 use record::study_folder::StudyRecord;
 use studies::{Made, Outcome};
 
+/// A format, and whether a terminal gets everything.
+type Shown<'a> = (&'a str, bool);
+
 /// Writes the page and prints the result, of as many parts as were made.
-pub fn show(record: &StudyRecord, folder: &Path, json: bool) -> Result<()> {
+pub fn show(record: &StudyRecord, folder: &Path, here: &Here) -> Result<()> {
     let parts = MadeParts::read(record, folder)?;
-    let page = parts.render(record, folder, "html")?;
+    let page = parts.render(record, folder, ("html", false))?;
     plain::write_whole(folder, "report.html", &page)
         .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
-    let format = if json { "json" } else { "terminal" };
-    super::print_result(&parts.render(record, folder, format)?)?;
+    let format = if here.json { "json" } else { "terminal" };
+    super::print_result(&parts.render(record, folder, (format, here.details))?)?;
     if parts.made.iter().flat_map(|it| &it.3).all(|run| run.phases.is_empty()) {
         return Err(Error::new(
             Exit::RunInvalid,
@@ -34,9 +38,9 @@ pub fn show(record: &StudyRecord, folder: &Path, json: bool) -> Result<()> {
 ///
 /// # Errors
 /// No part that was made; a format that studies do not have.
-pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
+pub fn report(folder: &Path, shown: Shown<'_>) -> Result<Vec<u8>> {
     let record = StudyRecord::read(folder)?;
-    MadeParts::read(&record, folder)?.render(&record, folder, format)
+    MadeParts::read(&record, folder)?.render(&record, folder, shown)
 }
 
 /// The report of the one experiment that a study was to an earlier version.
@@ -47,7 +51,7 @@ pub fn report_one(
     study: &str,
     folder: Folder,
     experiment: Experiment,
-    format: &str,
+    shown: Shown<'_>,
 ) -> Result<Vec<u8>> {
     let path = folder.path().to_owned();
     let runs = folder.runs()?;
@@ -56,7 +60,7 @@ pub fn report_one(
         (study, None),
         BTreeMap::new(),
         &path,
-        format,
+        shown,
     )
 }
 
@@ -87,12 +91,17 @@ impl MadeParts {
         Ok(Self { made, not_begun })
     }
 
-    fn render(&self, record: &StudyRecord, folder: &Path, format: &str) -> Result<Vec<u8>> {
+    fn render(
+        &self,
+        record: &StudyRecord,
+        folder: &Path,
+        shown: Shown<'_>,
+    ) -> Result<Vec<u8>> {
         let mut left_out = record.left_out.clone();
         for name in &self.not_begun {
             left_out.entry(name.clone()).or_insert("it has not begun".to_owned());
         }
-        self.rendered((&record.study, Some(record.scale)), left_out, folder, format)
+        self.rendered((&record.study, Some(record.scale)), left_out, folder, shown)
     }
 
     fn rendered(
@@ -100,7 +109,7 @@ impl MadeParts {
         (study, scale): (&str, Option<f64>),
         left_out: BTreeMap<String, String>,
         folder: &Path,
-        format: &str,
+        (format, details): Shown<'_>,
     ) -> Result<Vec<u8>> {
         let study = studies::find(study).ok_or_else(|| unknown(study))?;
         if self.made.is_empty() {
@@ -118,7 +127,7 @@ impl MadeParts {
         });
         let made = made.collect();
         let outcome = Outcome { made, left_out, folder: folder.display().to_string(), scale };
-        let mut options = super::terminal_options();
+        let mut options = super::terminal_options(details);
         let page = folder.join("report.html");
         options.page = page.exists().then(|| page.display().to_string());
         studies::render(study, &outcome, format, &options)

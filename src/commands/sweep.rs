@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::joint_reports::finish;
 use super::run::{Place, make, places, shown};
 use super::run_plan::drawn_seed;
-use crate::ask::Ask;
+use crate::ask::{Ask, Here};
 use base::error::{Error, Result};
 use base::say;
 use base::secrets::mask_text;
@@ -88,7 +88,7 @@ pub async fn all(
                 is_whole = false;
                 continue;
             };
-            is_whole &= show(folder, ask.here.json)? != Some(Ended::Interrupted);
+            is_whole &= show(folder, &ask.here)? != Some(Ended::Interrupted);
         }
         every.extend(made);
         if !is_whole {
@@ -99,10 +99,10 @@ pub async fn all(
 }
 
 /// Prints an experiment as soon as it ends: a sweep takes hours.
-fn show(folder: &Folder, json: bool) -> Result<Option<Ended>> {
+fn show(folder: &Folder, here: &Here) -> Result<Option<Ended>> {
     let (_, experiment) = Folder::open(folder.path())?;
-    let text = shown(folder, &analyse(folder, &experiment)?.analysis)?;
-    super::print_result(if json { b"" } else { text.as_bytes() })?;
+    let text = shown(folder, &analyse(folder, &experiment)?.analysis, here.details)?;
+    super::print_result(if here.json { b"" } else { text.as_bytes() })?;
     Ok(experiment.ended)
 }
 

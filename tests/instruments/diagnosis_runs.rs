@@ -58,7 +58,7 @@ fn an_overloaded_consumer_is_named_with_its_capacity() {
     assert!(text.contains("No cause found"), "{text}");
     // Every report that has sentences has the same one.
     for format in ["terminal", "md", "html", "json"] {
-        let report = stdout(&lab.run(["report", "over", "--format", format]));
+        let report = stdout(&lab.run(["report", "over", "--format", format, "--details"]));
         assert!(report.contains("QUEUE GROWS"), "{format}: {report}");
     }
     let report = stdout(&lab.run(["report", "under"]));

@@ -22,6 +22,7 @@ mod report_formats;
 mod report_hostile;
 mod report_joint;
 mod report_page;
+mod report_terminal;
 mod stats_across;
 mod stats_bias;
 mod stats_changes;

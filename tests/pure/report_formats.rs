@@ -19,7 +19,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
-fn analysis(name: &str) -> Analysis {
+pub fn analysis(name: &str) -> Analysis {
     serde_json::from_str(&fixture(name)).unwrap()
 }
 
@@ -40,7 +40,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     FORMATS.into_iter().map(|format| format.name).filter(|name| *name != "gnuplot")
 }
 
-fn written(analysis: &Analysis, name: &str, options: &Options) -> String {
+pub fn written(analysis: &Analysis, name: &str, options: &Options) -> String {
     let (runs, series): (Vec<Run>, _) = (lines("runs.jsonl"), series());
     Report { analysis, runs: &runs, series: &series, options }.text(format(name)).expect(name)
 }
@@ -50,7 +50,12 @@ fn rendered(fixture: &str, name: &str, options: &Options) -> String {
 }
 
 fn columns(width: u16) -> Options {
-    Options { width: Some(width), page: Some("/tmp/report.html".to_owned()), colour: false }
+    let page = Some("/tmp/report.html".to_owned());
+    Options { width: Some(width), page, colour: false, details: true }
+}
+
+pub fn summary(width: u16) -> Options {
+    Options { details: false, ..columns(width) }
 }
 
 #[test]
@@ -63,6 +68,18 @@ fn terminal_snapshots() {
     insta::assert_snapshot!("terminal_one_arm", text);
     let text = rendered("all_failed.json", "terminal", &columns(100));
     insta::assert_snapshot!("terminal_all_failed", text);
+}
+
+#[test]
+fn summary_snapshots() {
+    for width in [80, 100, 160] {
+        let text = rendered("everything.json", "terminal", &summary(width));
+        insta::assert_snapshot!(format!("summary_{width}"), text);
+    }
+    for name in ["one_arm", "all_failed"] {
+        let text = rendered(&format!("{name}.json"), "terminal", &summary(100));
+        insta::assert_snapshot!(format!("summary_{name}"), text);
+    }
 }
 
 /// The page without style and script, so that a change of theirs is not a change of the snapshot.
@@ -93,6 +110,7 @@ fn terminal_keeps_to_its_width_and_has_no_stray_escapes() {
     for width in [60, 80, 100, 120, 200] {
         for name in ["everything.json", "one_arm.json", "all_failed.json"] {
             let out = rendered(name, "terminal", &columns(width));
+            let out = out + &rendered(name, "terminal", &summary(width));
             // Open loop mixes at 60 columns are the one table that cannot be squeezed further.
             let limit = usize::from(width.max(80));
             for line in out.lines() {
@@ -105,8 +123,13 @@ fn terminal_keeps_to_its_width_and_has_no_stray_escapes() {
 
 #[test]
 fn colour_changes_nothing_but_colour() {
-    let plain = rendered("everything.json", "terminal", &columns(120));
-    let options = Options { colour: true, ..columns(120) };
+    colours_only(&columns(120));
+    colours_only(&summary(120));
+}
+
+fn colours_only(options: &Options) {
+    let plain = rendered("everything.json", "terminal", options);
+    let options = Options { colour: true, ..options.clone() };
     let coloured = rendered("everything.json", "terminal", &options);
     assert!(coloured.contains("\u{1b}["));
     let mut stripped = String::new();

@@ -21,7 +21,7 @@ fn sweep(more: &[&str]) -> (Lab, String) {
 }
 
 fn report(lab: &Lab, format: &str) -> String {
-    let output = lab.run(["report", "out", "--format", format]);
+    let output = lab.run(["report", "out", "--format", format, "--details"]);
     assert_eq!(code(&output), 0, "{format}: {}", said(&output));
     stdout(&output)
 }

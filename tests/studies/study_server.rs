@@ -16,7 +16,7 @@ const ROUNDS: [&str; 2] = ["--rounds", "2"];
 /// Fails unless the report of a cut study has its formats, with its finished rounds.
 fn assert_readable(lab: &Lab) {
     for format in ["terminal", "json", "html", "csv", "svg"] {
-        let output = lab.run(["report", "out", "--format", format]);
+        let output = lab.run(["report", "out", "--format", format, "--details"]);
         assert_eq!(code(&output), 0, "{format}: {}", said(&output));
         assert!(stdout(&output).contains("go@"), "{format}: {}", said(&output));
     }

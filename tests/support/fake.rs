@@ -154,14 +154,14 @@ impl Lab {
         self.command(arguments).output().expect("the binary runs")
     }
 
-    /// `run` of the no-op workload with these drivers, into the folder `out`.
+    /// `run` of the no-op workload with these drivers, into the folder `out`; it prints all.
     pub fn experiment(&self, drivers: &[&str], more: &[&str]) -> Output {
         self.run(self.words(drivers, more))
     }
 
     pub fn words(&self, drivers: &[&str], more: &[&str]) -> Vec<String> {
         let mut words: Vec<String> = vec!["run".to_owned(), noop()];
-        words.extend(["--server", "none", "--out", "out"].map(str::to_owned));
+        words.extend(["--server", "none", "--out", "out", "--details"].map(str::to_owned));
         for driver in drivers {
             words.extend(["-d".to_owned(), (*driver).to_owned()]);
         }

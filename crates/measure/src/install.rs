@@ -177,11 +177,18 @@ impl Wanted {
         let first_lost = lost.first().is_some_and(|(place, _)| *place == 0);
         let mut unavailable = Vec::new();
         for (place, error) in lost {
-            tell(&format!("{}: left out, {error}", asked[place]));
             let unasked = self == Self::One && error.exit == Exit::Environment;
+            if !unasked {
+                tell(&format!("{}: left out, {error}", asked[place]));
+            }
             let Error { message: reason, hint, .. } = error;
             let adapter = asked[place].to_owned();
             unavailable.push(Unavailable { adapter, reason, hint, unasked });
+        }
+        let unasked: Vec<Unavailable> =
+            unavailable.iter().filter(|it| it.unasked).cloned().collect();
+        if let Some(line) = Unavailable::not_measured(&unasked) {
+            tell(&line);
         }
         if first_lost {
             tell(&format!("the baseline is {}", left[0].0));

@@ -72,6 +72,8 @@ pub struct Options {
     pub width: Option<u16>,
     /// Path of the HTML page, to be named at the end.
     pub page: Option<String>,
+    /// Everything in the terminal, and not the summary alone.
+    pub details: bool,
 }
 
 impl Report<'_> {

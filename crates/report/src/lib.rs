@@ -29,6 +29,8 @@ mod plot_rows;
 mod plots;
 mod processes;
 mod result_columns;
+mod screen;
+mod screen_table;
 pub mod series;
 pub mod study;
 mod table;

@@ -5,12 +5,14 @@ use std::io::{self, Write};
 use super::formats::Options;
 use super::paint::{Ink, Paint};
 use super::table::Table;
-use super::text::wrap;
+use super::text::{clip, wrap};
 
 /// Columns where nobody says how many there are.
 const DEFAULT_WIDTH: u16 = 100;
 /// Below this, tables would be all wrapping.
 const MIN_WIDTH: u16 = 60;
+/// Columns before the value of a field.
+pub const FIELD: usize = 11;
 
 /// Where lines go.
 pub struct Page<'a> {
@@ -39,13 +41,20 @@ impl<'a> Page<'a> {
 
     /// A short name and its value, continued below the value.
     pub fn field(&mut self, name: &str, value: &str) -> io::Result<()> {
-        let lines = wrap(value, self.width.saturating_sub(11));
+        let lines = wrap(value, self.width.saturating_sub(FIELD));
         for (index, line) in lines.iter().enumerate() {
             let name = if index == 0 { name } else { "" };
             let name = self.paint.ink(Ink::Dim, &format!("{name:<9}"));
             self.line(&format!("{name}  {line}"))?;
         }
         Ok(())
+    }
+
+    /// A short name and what fits on its line of the value.
+    pub fn remark(&mut self, name: &str, ink: Ink, value: &str) -> io::Result<()> {
+        let value = self.paint.ink(ink, &clip(value, self.width.saturating_sub(FIELD)));
+        let name = self.paint.ink(Ink::Dim, &format!("{name:<9}"));
+        self.line(&format!("{name}  {value}"))
     }
 
     pub fn table(&mut self, table: &Table) -> io::Result<()> {

@@ -3,7 +3,7 @@
 //! library.
 
 use crate::paint::{Ink, Paint};
-use crate::text::{width, wrap};
+use crate::text::{clip, width, wrap};
 
 /// Blanks before a column.
 const INDENT: usize = 2;
@@ -41,11 +41,14 @@ impl Cell {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Table {
     pub columns: Vec<Column>,
     /// Rows, each with one cell for each column.
     pub rows: Vec<Vec<Cell>>,
+    /// Lines across all columns, each with the number of the row below it. They take the place of
+    /// the rule below the head.
+    pub groups: Vec<(usize, Vec<Cell>)>,
 }
 
 impl Table {
@@ -65,9 +68,21 @@ impl Table {
         let head = |column: &Column| Cell { text: column.head.clone(), ink: Ink::Dim };
         let head: Vec<Cell> = self.columns.iter().map(head).collect();
         let mut lines = self.row(&head, &widths, paint);
-        lines.push("─".repeat(Self::total(&widths)));
-        lines.extend(self.rows.iter().flat_map(|row| self.row(row, &widths, paint)));
+        if self.groups.is_empty() {
+            lines.push("─".repeat(Self::total(&widths)));
+        }
+        for (at, row) in self.rows.iter().enumerate() {
+            let before = self.groups.iter().filter(|(row, _)| *row == at);
+            lines.extend(before.map(|(_, cells)| across(cells, page_width, paint)));
+            lines.extend(self.row(row, &widths, paint));
+        }
         lines
+    }
+
+    /// Leaves a column out.
+    pub fn remove(&mut self, column: usize) {
+        self.columns.remove(column);
+        self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
     }
 
     fn total(widths: &[usize]) -> usize {
@@ -114,6 +129,17 @@ impl Table {
     }
 }
 
+/// One line of texts, cut where the page ends.
+fn across(cells: &[Cell], page_width: usize, paint: Paint) -> String {
+    let mut room = page_width;
+    let cell = |cell: &Cell| {
+        let text = clip(&cell.text, room);
+        room = room.saturating_sub(width(&text) + INDENT);
+        paint.ink(cell.ink, &text)
+    };
+    cells.iter().map(cell).collect::<Vec<_>>().join(&" ".repeat(INDENT)).trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +150,7 @@ mod tests {
         Table {
             columns: vec![column("arm", false), column("vs base\n%", true)],
             rows: vec![vec![Cell::plain("node@7.9.0 (A/A)"), change]],
+            groups: Vec::new(),
         }
     }
 

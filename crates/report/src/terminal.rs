@@ -1,6 +1,6 @@
-//! The report for a terminal: calm, one table a phase, sentences below, no borders.
+//! The report for a terminal: a summary, or with `--details` everything, phase by phase: verdicts,
+//! table, evidence.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::answer_lines;
@@ -9,9 +9,10 @@ use super::history;
 use super::lines::{Page, wrap_hanging};
 use super::paint::Ink;
 use super::result_columns::{ColumnContent, ResultColumn};
+use super::screen;
 use super::study;
 use super::table::{Cell, Column, Table};
-use super::text::{clean_all, shorten};
+use super::text::{clean_all, short_names, shorten};
 use super::view::{self, CONDITIONS, DEATHS, PhaseView, RowView, VerdictView};
 use super::wire_table;
 use base::say::clean;
@@ -25,6 +26,11 @@ pub const FORMAT: Format = Format {
 };
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let write = if report.options.details { details } else { screen::render };
+    write(report, out)
+}
+
+fn details(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, options, .. } = report;
     let mut page = Page::new(options, out);
     header(analysis, &mut page)?;
@@ -52,7 +58,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
     study::terminal(&joint.view(), joint.options, out)?;
-    joint.each(render, out)
+    if joint.options.details { joint.each(details, out) } else { Ok(()) }
 }
 
 fn header(analysis: &Analysis, page: &mut Page) -> io::Result<()> {
@@ -70,8 +76,14 @@ fn header(analysis: &Analysis, page: &mut Page) -> io::Result<()> {
 fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::Result<()> {
     let title = page.paint.ink(Ink::Bold, &phase.name);
     page.line(&title)?;
-    page.wrapped(2, Ink::Dim, &phase.notes.join(" · "))?;
-    let names = short_names(phase, page.width);
+    for verdict in &phase.verdicts {
+        sentence(analysis, verdict, page)?;
+    }
+    if !phase.verdicts.is_empty() {
+        page.line("")?;
+    }
+    let labels: Vec<&str> = phase.rows.iter().map(|row| row.arm.as_str()).collect();
+    let names = short_names(&labels, page.width);
     let whole = table(phase, &names, None);
     if whole.width() <= page.width {
         page.table(&whole)?;
@@ -81,12 +93,8 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
         page.line("")?;
         page.table(&table(phase, &names, Some(TablePart::Time)))?;
     }
-    if !phase.verdicts.is_empty() {
-        page.line("")?;
-    }
-    for verdict in &phase.verdicts {
-        sentence(analysis, verdict, page)?;
-    }
+    page.line("")?;
+    page.wrapped(2, Ink::Dim, &phase.notes.join(" · "))?;
     wire_block(analysis, &phase.name, page)
 }
 
@@ -103,21 +111,13 @@ fn wire_block(analysis: &Analysis, phase: &str, page: &mut Page) -> io::Result<(
     let table = Table {
         columns: std::iter::once(column("on the wire", false)).chain(heads).collect(),
         rows: wire.rows.iter().map(row).collect(),
+        groups: Vec::new(),
     };
     page.table(&table)?;
     for note in &wire.notes {
         page.wrapped(2, Ink::Dim, note)?;
     }
     Ok(())
-}
-
-/// Names cut in the middle, unless two would then look alike.
-fn short_names(phase: &PhaseView, page_width: usize) -> Vec<String> {
-    let full: BTreeSet<&str> = phase.rows.iter().map(|row| row.arm.as_str()).collect();
-    let max = (page_width * 9 / 40).max(16);
-    let short: BTreeSet<String> = full.iter().map(|name| shorten(name, max)).collect();
-    let max = if short.len() == full.len() { max } else { usize::MAX };
-    phase.rows.iter().map(|row| shorten(&row.arm, max)).collect()
 }
 
 /// Which of two tables a column goes to when one does not fit.
@@ -158,6 +158,7 @@ fn table(phase: &PhaseView, names: &[String], part: Option<TablePart>) -> Table 
     let arm = Column { head: "arm".to_owned(), is_figure: false };
     Table {
         rows: rows.collect(),
+        groups: Vec::new(),
         columns: std::iter::once(arm).chain(places.iter().map(column)).collect(),
     }
 }

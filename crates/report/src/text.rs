@@ -1,5 +1,7 @@
 //! Text that came from elsewhere (versions, errors, paths), made safe and made to fit.
 
+use std::collections::BTreeSet;
+
 use base::say::clean;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -29,6 +31,25 @@ pub fn shorten(text: &str, max: usize) -> String {
     let head = take_columns(text.chars(), max - 1 - tail_columns);
     let tail: String = take_columns(text.chars().rev(), tail_columns).chars().rev().collect();
     format!("{head}…{tail}")
+}
+
+/// Names cut in the middle, unless two would then look alike.
+pub fn short_names(names: &[&str], page_width: usize) -> Vec<String> {
+    let full: BTreeSet<&str> = names.iter().copied().collect();
+    let max = (page_width * 9 / 40).max(16);
+    let short: BTreeSet<String> = full.iter().map(|name| shorten(name, max)).collect();
+    let max = if short.len() == full.len() { max } else { usize::MAX };
+    names.iter().map(|name| shorten(name, max)).collect()
+}
+
+/// At most `max` columns, cut between words, an ellipsis at the end.
+pub fn clip(text: &str, max: usize) -> String {
+    let mut lines = wrap(text, max);
+    if lines.len() > 1 {
+        lines = wrap(text, max.saturating_sub(2));
+        lines[0].push_str(" …");
+    }
+    lines.swap_remove(0)
 }
 
 fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
@@ -78,6 +99,12 @@ mod tests {
         assert_eq!(shorten("node@7.9.0", 10), "node@7.9.0");
         assert_eq!(shorten("abcdefghijklmnop@1.2.3", 11), "abcde…1.2.3");
         assert!(width(&shorten("日本語日本語日本語", 8)) <= 8);
+    }
+
+    #[test]
+    fn clipping_ends_between_words() {
+        assert_eq!(clip("one two three", 13), "one two three");
+        assert_eq!(clip("one two three", 12), "one two …");
     }
 
     #[test]

@@ -79,6 +79,10 @@ impl PhaseView<'_> {
 
 /// Every phase in the order of the experiment.
 pub fn phases(analysis: &Analysis) -> Vec<PhaseView<'_>> {
+    phase_names(analysis).into_iter().map(|name| phase(analysis, name)).collect()
+}
+
+pub fn phase_names(analysis: &Analysis) -> Vec<&str> {
     let mut names: Vec<&str> = analysis.phases.iter().map(|p| p.phase.as_str()).collect();
     let rows = analysis.results.iter().map(|r| r.phase.as_str());
     for name in rows.chain(analysis.comparisons.iter().map(|c| c.phase.as_str())) {
@@ -86,7 +90,7 @@ pub fn phases(analysis: &Analysis) -> Vec<PhaseView<'_>> {
             names.push(name);
         }
     }
-    names.into_iter().map(|name| phase(analysis, name)).collect()
+    names
 }
 
 fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
@@ -164,11 +168,11 @@ pub fn label_of(analysis: &Analysis, id: &str) -> String {
     arm.map_or_else(|| clean(id), arm_label)
 }
 
-fn is_baseline(analysis: &Analysis, arm: &ArmSummary) -> bool {
+pub fn is_baseline(analysis: &Analysis, arm: &ArmSummary) -> bool {
     analysis.arms.first().is_some_and(|first| first.id == arm.id)
 }
 
-fn throughput_comparison<'a>(
+pub fn throughput_comparison<'a>(
     analysis: &'a Analysis,
     phase: &str,
     arm: &str,

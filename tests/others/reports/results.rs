@@ -216,7 +216,7 @@ fn results_hold_the_measured_figures() {
     // A run has 600: it has no p90, so p90 is not compared.
     let compared = analysis["comparisons"].as_array().expect("comparisons");
     assert!(compared.iter().all(|row| row["metric"] != "p90"));
-    let text = stdout(&verdicts().lab.run(["report", "out"]));
+    let text = stdout(&verdicts().lab.run(["report", "out", "--details"]));
     assert!(text.contains("n/a"), "{text}");
 }
 
@@ -242,7 +242,7 @@ fn results_go_to_stdout_and_progress_to_stderr() {
     assert_eq!(code(&output), 0, "{}", said(&output));
     assert!(stderr(&output).contains("to the first look"), "{}", said(&output));
     assert!(!stdout(&output).contains("to the first look"), "{}", said(&output));
-    let report = lab.run(["report", "out"]);
+    let report = lab.run(["report", "out", "--details"]);
     assert_eq!(stdout(&report), stdout(&output), "the same report, and nothing else");
     let progress = stderr(&verdicts().output);
     assert!(progress.contains("to the first look"), "{progress}");
@@ -272,7 +272,7 @@ fn every_format_comes_from_the_folder_alone_wherever_it_lies() {
     let after = moved.canonicalize().expect("a path").display().to_string();
     for format in FORMATS {
         let report = |lab: &Lab, folder: &str| {
-            let output = lab.run(["report", folder, "--format", format]);
+            let output = lab.run(["report", folder, "--format", format, "--details"]);
             assert_eq!(code(&output), 0, "{format}: {}", said(&output));
             assert_eq!(stderr(&output), "", "{format}");
             stdout(&output)
@@ -344,7 +344,7 @@ fn a_torn_last_line_is_left_out_with_a_notice() {
         let folder = copied(&verdicts().lab.path("out"), &lab.path(name));
         fs::write(folder.join("runs.jsonl"), runs).expect("a file");
         for format in FORMATS {
-            let output = lab.run(["report", name, "--format", format]);
+            let output = lab.run(["report", name, "--format", format, "--details"]);
             assert_eq!(code(&output), 0, "{format}: {}", said(&output));
             let told = stdout(&output).contains("runs.jsonl is torn");
             assert_eq!(

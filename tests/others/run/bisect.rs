@@ -83,7 +83,7 @@ fn a_step_is_found_confirmed_and_followed_to_the_last_version() {
     for name in ["00-scan", "01-confirm", "02-until-last"] {
         assert!(lab.path("out").join(name).join("report.html").exists(), "{name}");
     }
-    let scan = lab.run(["report", "out/00-scan"]);
+    let scan = lab.run(["report", "out/00-scan", "--details"]);
     let scan = stdout(&scan);
     let step = "POSSIBLE CHANGE at 1.5.0, 15 % slower (1.5.0 to 1.7.0 compared with 1.0.0 to \
                 1.4.0; scan only, p = 0.0";

@@ -38,7 +38,7 @@ fn an_arms_option_stands_in_its_sentence_and_in_every_report() {
     assert!(!text(twin, "sentence").contains("pool size"), "{twin:#}");
     let line = "pool size: 100 (even@1.0.0), 5 (even@1.0.0/maxPoolSize=5)";
     for format in ["terminal", "md", "html"] {
-        let page = stdout(&lab.run(["report", "out", "--format", format]));
+        let page = stdout(&lab.run(["report", "out", "--format", format, "--details"]));
         assert!(page.replace("&#x2f;", "/").contains(line), "{format}: {page}");
     }
 }
@@ -159,7 +159,7 @@ fn response_times_are_not_judged_where_timers_differ_more() {
         assert_eq!(row["sentence"], sentence);
         assert_eq!(comparison(&analysis, "slow@1.0.0", "open", metric)["verdict"], "SLOWER");
     }
-    let late = lab.run(["report", "out"]);
+    let late = lab.run(["report", "out", "--details"]);
     let late = flat(&stdout(&late));
     assert!(late.contains("own timers late by (p50/p99): exact@1.0.0 1.00 ns/"), "{late}");
     assert!(late.contains("late@1.0.0 1.50 ms/"), "{late}");

@@ -40,7 +40,7 @@ fn slow(analysis: &Value) -> Value {
 }
 
 fn report(lab: &Lab, format: &str) -> String {
-    let output = lab.run(["report", "out", "--format", format]);
+    let output = lab.run(["report", "out", "--format", format, "--details"]);
     assert_eq!(code(&output), 0, "{}", said(&output));
     stdout(&output)
 }

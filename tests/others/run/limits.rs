@@ -42,7 +42,7 @@ fn a_client_that_dies_of_memory_is_a_result_and_the_others_go_on() {
     assert!(shown.contains("(in 3 of 6 rounds; here the first)"), "{shown}");
     assert!(shown.contains("memory of each client: 128 MiB, by "), "{shown}");
     for format in ["md", "html", "svg"] {
-        let page = stdout(&lab.run(["report", "out", "--format", format]));
+        let page = stdout(&lab.run(["report", "out", "--format", format, "--details"]));
         assert!(flat(&page).contains("died of memory at"), "{format}: {page}");
     }
     lab.assert_nothing_runs();

@@ -59,7 +59,7 @@ fn what_a_driver_does_not_tell_is_read_on_the_wire() {
     // Each has one process in the probe. In each round the baseline runs twice, as its own twin.
     assert_eq!(processes(&lab, "silent") - 1, 2 * (processes(&lab, "frank") - 1));
     assert!(!lab.path("out/trial0").exists());
-    let shown = flat(&stdout(&lab.run(["report", "out"])));
+    let shown = flat(&stdout(&lab.run(["report", "out", "--details"])));
     let line = "seen on the wire, not told by the driver: compressors + read_concern + \
                 read_preference + tls + write_concern (silent@1.0.0), none (frank@1.0.0)";
     assert!(shown.contains(line), "{shown}");

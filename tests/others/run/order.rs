@@ -422,7 +422,7 @@ fn a_fixed_order_is_kept_and_said_wherever_arms_are_compared() {
             assert!(sentence.ends_with(&format!("({caution}).")), "{sentence}");
         }
         for format in ["terminal", "md", "html"] {
-            let page = flat(&stdout(&lab.run(["report", "out", "--format", format])));
+            let page = flat(&stdout(&lab.run(["report", "out", "--format", format, "--details"])));
             assert!(page.contains(&caution), "{format}: {page}");
         }
         arms.reverse();

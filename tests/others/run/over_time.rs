@@ -58,7 +58,7 @@ fn clients_are_read_once_a_second_and_at_the_end_of_a_phase() {
     let held = count(&lab.analysis()["results"][0], "rss_held_bytes");
     let note = format!("clients: even@1.0.0 {} held, ", format::bytes(held));
     for format in ["terminal", "md"] {
-        let page = flat(&stdout(&lab.run(["report", "out", "--format", format])));
+        let page = flat(&stdout(&lab.run(["report", "out", "--format", format, "--details"])));
         assert!(page.replace('\\', "").contains(&note), "{note} in {page}");
     }
     let table = stdout(&lab.run(["report", "out", "--format", "csv"]));

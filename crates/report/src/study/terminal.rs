@@ -103,6 +103,7 @@ fn laid_out(from: &Table, shown: &[usize], width: usize, told: fn(&str) -> Strin
     table::Table {
         columns: std::iter::once(name).chain(shown.iter().map(column)).collect(),
         rows: from.rows.iter().map(row).collect(),
+        groups: Vec::new(),
     }
 }
 

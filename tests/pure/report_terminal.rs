@@ -1,0 +1,82 @@
+//! The summary as a terminal of a person shows it: whole, at once, no row wrapped.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::report_formats::{analysis, summary, written};
+use crate::support::{skip, wait_until};
+use judge::analysis::types::Analysis;
+use report::{Options, text};
+
+const WIDTHS: [u16; 3] = [80, 100, 160];
+const LINES_MAX: usize = 24;
+
+/// Five arms and the A/A arm in two phases, with all that may be said below the table but losses.
+fn five_arms() -> Analysis {
+    let mut analysis = analysis("everything.json");
+    analysis.arms.truncate(6);
+    let ids: Vec<String> = analysis.arms.iter().map(|arm| arm.id.clone()).collect();
+    analysis.results.retain(|row| ids.contains(&row.arm));
+    analysis.comparisons.retain(|row| ids.contains(&row.arm));
+    analysis.arms.iter_mut().for_each(|arm| arm.failed = 0);
+    analysis.quick = true;
+    analysis.experiment = "/home/user/results/20261121T100000Z-4f2a".to_owned();
+    analysis
+}
+
+#[test]
+fn five_arms_in_two_phases_take_one_screen() {
+    for width in WIDTHS {
+        let out = written(&five_arms(), "terminal", &summary(width));
+        assert!(out.lines().count() <= LINES_MAX, "{width} columns: {out}");
+        for line in out.lines() {
+            assert!(text::width(line) <= usize::from(width), "{width} columns: {line}");
+        }
+        let parts = ["SLOWER", "noise ", "doubt ", "not measured here: java", "--details"];
+        parts.iter().for_each(|part| assert!(out.contains(part), "{part}: {out}"));
+        assert_eq!(out.matches("█").next().is_some(), width >= 120, "{width} columns: {out}");
+    }
+}
+
+#[test]
+fn no_row_is_wrapped_in_tmux() {
+    let is_there = Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok();
+    if !is_there {
+        return skip("no_row_is_wrapped_in_tmux", "no tmux on PATH");
+    }
+    for width in WIDTHS {
+        let plain = written(&five_arms(), "terminal", &summary(width));
+        let options = Options { colour: true, ..summary(width) };
+        let coloured = written(&five_arms(), "terminal", &options);
+        let lines: Vec<&str> = plain.lines().map(str::trim_end).collect();
+        assert_eq!(in_tmux(&coloured, width, lines[lines.len() - 1]), lines, "{width} columns");
+    }
+}
+
+/// The lines of a terminal of so many columns that was sent the text, which ends in `last`.
+fn in_tmux(text: &str, columns: u16, last: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report");
+    std::fs::write(&file, text).unwrap();
+    let (width, shown) = (columns.to_string(), format!("cat '{}'; exec cat", file.display()));
+    let size = ["-x", &width, "-y", "60"];
+    let start = [&["-f", "/dev/null", "new-session", "-d"], &size[..], &[&shown]].concat();
+    tmux(folder.path(), &start);
+    let mut screen = String::new();
+    wait_until("the text is on the screen", || {
+        screen = tmux(folder.path(), &["capture-pane", "-p"]);
+        screen.contains(last)
+    });
+    tmux(folder.path(), &["kill-server"]);
+    screen.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// What this tmux command prints, in a server of its folder.
+fn tmux(folder: &Path, words: &[&str]) -> String {
+    let mut tmux = Command::new("tmux");
+    let socket = folder.join("socket");
+    tmux.arg("-u").arg("-S").arg(socket).args(words).env("TERM", "xterm").env_remove("TMUX");
+    let output = tmux.output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
