@@ -187,7 +187,9 @@ fn doubts(analysis: &Analysis, max: usize) -> Vec<Remark> {
     let others = analysis.warnings.iter().filter(|line| !line.starts_with("quick form:"));
     let mut others: Vec<&String> = others.collect();
     others.sort_by_key(|line| line.contains("outliers")); // those of single runs change least
-    others.into_iter().for_each(|line| caution(clean(line)));
+    for line in others {
+        caution(clean(line));
+    }
     let more = doubts.len().saturating_sub(max);
     let mut shown: Vec<Remark> =
         doubts.into_iter().take(max).map(|(ink, line)| ("doubt", ink, line)).collect();
@@ -214,11 +216,9 @@ fn rest(analysis: &Analysis, options: &Options, page: &mut Page) -> io::Result<(
         ways.push(format!("{again} · report.html there"));
     }
     ways.push(format!("{path} (or --details)"));
-    match ways.iter().find(|way| width(way) + FIELD <= page.width) {
-        Some(way) => page.field("details", way),
-        None => {
-            page.field("page", &path)?;
-            page.field("details", &again)
-        }
+    if let Some(way) = ways.iter().find(|way| width(way) + FIELD <= page.width) {
+        return page.field("details", way);
     }
+    page.field("page", &path)?;
+    page.field("details", &again)
 }

@@ -154,7 +154,7 @@ impl<'a> PhaseRows<'a> {
             let cells = ["", MISSING, "", "", word, MISSING, MISSING, MISSING, MISSING];
             let mut row: Vec<Cell> =
                 cells.iter().map(|text| Cell { text: (*text).to_owned(), ink: Ink::Dim }).collect();
-            row[0].text = name.to_owned();
+            name.clone_into(&mut row[0].text);
             row[4].ink = ink;
             return row;
         };
@@ -171,8 +171,8 @@ impl<'a> PhaseRows<'a> {
             None => (String::new(), String::new(), Ink::Plain),
         };
         // The verdict says it.
-        let is_void = |it: &&ComparisonRow| it.level.is_none();
-        let change = if compared.filter(is_void).is_some() { MISSING.to_owned() } else { change };
+        let is_void = |it: &ComparisonRow| it.level.is_none();
+        let change = if compared.is_some_and(is_void) { MISSING.to_owned() } else { change };
         let [p50, p99] = if self.response {
             [Metric::ResponseP50, Metric::ResponseP99]
         } else {
