@@ -56,12 +56,7 @@ pub fn report_one(
     let path = folder.path().to_owned();
     let runs = folder.runs()?;
     let made = vec![(String::new(), folder, experiment, runs)];
-    MadeParts { made, not_begun: Vec::new() }.rendered(
-        (study, None),
-        BTreeMap::new(),
-        &path,
-        shown,
-    )
+    MadeParts { made, not_begun: Vec::new() }.rendered((study, None), BTreeMap::new(), &path, shown)
 }
 
 /// The parts of a study that were made, with their names, and the names of the others.
@@ -91,12 +86,7 @@ impl MadeParts {
         Ok(Self { made, not_begun })
     }
 
-    fn render(
-        &self,
-        record: &StudyRecord,
-        folder: &Path,
-        shown: Shown<'_>,
-    ) -> Result<Vec<u8>> {
+    fn render(&self, record: &StudyRecord, folder: &Path, shown: Shown<'_>) -> Result<Vec<u8>> {
         let mut left_out = record.left_out.clone();
         for name in &self.not_begun {
             left_out.entry(name.clone()).or_insert("it has not begun".to_owned());

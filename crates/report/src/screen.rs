@@ -125,8 +125,7 @@ fn noise(analysis: &Analysis) -> Option<Remark> {
         1 => String::new(),
         _ => format!(" in {}, widest of {phases} phases", clean(&worst.phase)),
     };
-    let change =
-        format::change(worst.estimate_percent, worst.low_percent, worst.high_percent);
+    let change = format::change(worst.estimate_percent, worst.low_percent, worst.high_percent);
     let change = change.map_or(String::new(), |it| format!(", {it}"));
     let (name, verdict) = (clean(&worst.baseline), view::verdict_text(worst));
     let ink = if worst.verdict == Verdict::Same { Ink::Dim } else { Ink::Yellow };

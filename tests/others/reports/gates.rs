@@ -23,9 +23,7 @@ fn broken_gates_end_with_1_and_name_what_was_found() {
         assert!(told.contains(sentence), "{sentence}\n{told}");
     }
     let told = stderr(&output);
-    assert!(
-        told.contains("error: a gate is broken\nhint: see which one in the report")
-    );
+    assert!(told.contains("error: a gate is broken\nhint: see which one in the report"));
     // The record keeps them: each report says so again.
     let junit = lab.run(["report", "out", "--format", "junit"]);
     assert_eq!(code(&junit), 1, "{}", said(&junit));
