@@ -107,7 +107,9 @@ impl Cells {
             let name = if shared { SERVER } else { arm.id.as_str() };
             let at = [made.part, &phase.name, name, metric.name];
             let cell = self.push(at, metric.unit, by_round);
-            cell.note = arm.not_measured.get(&phase.name).cloned();
+            let not_measured = arm.not_measured.get(&phase.name).cloned();
+            let lost = || rounds.losses(&arm.id, &phase.name).into_iter().next();
+            cell.note = not_measured.or_else(|| cell.value.is_none().then(lost).flatten());
             if shared {
                 break;
             }

@@ -1,5 +1,7 @@
 //! A question of a study: what it compares, and whether the cells answer it.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,18 +98,24 @@ pub fn rows(sheet: &QuestionSheet, cells: &Cells, remarks: &mut Vec<String>) -> 
     if sheet.rule == QuestionRule::Grows {
         return grown(sheet, cells);
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut reasons) = (Vec::new(), Vec::new());
     for cell in cells.select(&sheet.of) {
         let (value, unit, mut words) = match sheet.rule {
             QuestionRule::Ratio => {
                 let Some(base) = cells.beside(cell, &sheet.to) else { continue };
-                let Some(value) = ratio(cell, base, sheet.paired) else { continue };
+                let Some(value) = ratio(cell, base, sheet.paired) else {
+                    reasons.extend([cell, base].map(|it| it.note.clone()));
+                    continue;
+                };
                 let words = [cell, base].map(|it| cell_text(it, true)).join(" to ");
                 (Some(value), "times", vec![words])
             }
             _ => (cell.value, cell.unit.as_str(), Vec::new()),
         };
-        let Some(value) = value else { continue };
+        let Some(value) = value else {
+            reasons.push(cell.note.clone());
+            continue;
+        };
         words.extend(sheet.words_beside(cell, cells));
         let needs = sheet.needs.iter().filter(|_| !cell.original);
         let unmet = needs.filter(|need| {
@@ -125,6 +133,9 @@ pub fn rows(sheet: &QuestionSheet, cells: &Cells, remarks: &mut Vec<String>) -> 
         }
         let row = EvidenceRow::of(cell, answer, words.join("; "));
         rows.push(EvidenceRow { value: Some(value), unit: unit.to_owned(), ..row });
+    }
+    if rows.iter().all(|row| row.original) {
+        remarks.extend(reasons.into_iter().flatten().collect::<BTreeSet<_>>());
     }
     rows
 }
@@ -214,7 +225,11 @@ fn grown(sheet: &QuestionSheet, cells: &Cells) -> Vec<EvidenceRow> {
 
 impl Question {
     /// From its rows, in one sentence; None where none was asked for.
-    pub fn of(sheet: &QuestionSheet, rows: Vec<EvidenceRow>, remarks: Vec<String>) -> Option<Self> {
+    pub fn of(
+        sheet: &QuestionSheet,
+        rows: Vec<EvidenceRow>,
+        mut remarks: Vec<String>,
+    ) -> Option<Self> {
         let own: Vec<&EvidenceRow> = rows.iter().filter(|row| !row.original).collect();
         if sheet.optional && own.is_empty() {
             return None;
@@ -230,7 +245,10 @@ impl Question {
             StudyAnswer::agreed(arms.iter().map(of_arm))
         };
         let nearest = nearest(sheet, &own);
-        let sentence = sentence(sheet, &own, nearest);
+        let sentence = match own[..] {
+            [] => unmeasured(&std::mem::take(&mut remarks)),
+            _ => sentence(sheet, &own, nearest),
+        };
         Some(Self {
             id: sheet.id.clone(),
             claim: sheet.claim.clone(),
@@ -311,10 +329,13 @@ fn nearest<'a>(sheet: &QuestionSheet, rows: &[&'a EvidenceRow]) -> Option<&'a Ev
     valued.min_by(|a, b| off(a).total_cmp(&off(b)))
 }
 
+fn unmeasured(reasons: &[String]) -> String {
+    let why: Vec<&str> = reasons.iter().map(|it| it.trim_end_matches('.')).collect();
+    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+    format!("Nothing was measured{why}.")
+}
+
 fn sentence(sheet: &QuestionSheet, rows: &[&EvidenceRow], nearest: Option<&EvidenceRow>) -> String {
-    if rows.is_empty() {
-        return "Nothing was measured.".to_owned();
-    }
     let number = nearest.and_then(|row| Some((row, row.value?)));
     let number = number.map(|(row, value)| value.text(|it| words_text(&row.unit, it)));
     let mut words = sheet.sentence.replace("{}", &number.unwrap_or_else(|| "not known".to_owned()));

@@ -45,6 +45,17 @@ fn all_arms_have_to_agree() {
 }
 
 #[test]
+fn an_answer_without_figures_says_why() {
+    let mut cells = rates(&[("old", "a", 100.0)]);
+    cells.push(["p", "new", "a", "per_s"], "per_s", vec![None]).note =
+        Some("a: it died".to_owned());
+    let ratio = "rule = 'ratio'\nof = {phase = 'new'}\nto = {phase = 'old'}\nyes = {above = 1.1}";
+    for rule in [ratio, "of = {phase = 'new'}\nyes = {above = 1.1}"] {
+        assert_eq!(ask(rule, &cells).sentence, "Nothing was measured: a: it died.");
+    }
+}
+
+#[test]
 fn rounds_that_both_have_are_paired() {
     let mut cells = Cells::default();
     // The machine changes from round to round; the ratio does not.

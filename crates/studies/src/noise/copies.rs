@@ -118,12 +118,17 @@ fn push_scatter(
     caution: Option<&str>,
     cells: &mut Cells,
 ) {
-    let at = |metric| [part, phase, arm, metric];
+    let named = |unit, asked| format!("{unit}_for_{asked}_percent");
     let Some(scatter) = scatter else {
-        cells.push_plain(at("scatter_percent"), "percent", None).note =
-            Some("too few rounds have both copies".to_owned());
+        let rounds = ASKED_PERCENT.map(|asked| (named("rounds", asked), "count"));
+        for (metric, unit) in [("scatter_percent".to_owned(), "percent")].into_iter().chain(rounds)
+        {
+            cells.push_plain([part, phase, arm, &metric], unit, None).note =
+                Some("too few rounds have both copies".to_owned());
+        }
         return;
     };
+    let at = |metric| [part, phase, arm, metric];
     let spread = Spread::interval(scatter.percent, LEVEL, scatter.rounds);
     cells.push_spread(at("scatter_percent"), "percent", Some(spread)).note =
         caution.map(str::to_owned);
@@ -132,8 +137,7 @@ fn push_scatter(
     for (told, asked) in scatter.told.into_iter().zip(ASKED_PERCENT) {
         let minutes = arm_round_s.map(|s| told.estimate * ARMS * s / 60.0);
         let rounds = Spread::interval(told, LEVEL, scatter.rounds);
-        let named = |unit| format!("{unit}_for_{asked}_percent");
-        let [arm_rounds, arm_minutes] = [named("rounds"), named("minutes")];
+        let [arm_rounds, arm_minutes] = ["rounds", "minutes"].map(|unit| named(unit, asked));
         cells.push_spread([part, phase, arm, &arm_rounds], "count", Some(rounds));
         cells.push_plain([part, phase, arm, &arm_minutes], "minutes", minutes);
     }

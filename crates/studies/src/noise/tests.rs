@@ -151,7 +151,9 @@ fn single_disturbed_rounds_are_left_out_and_many_are_the_rule() {
 fn too_few_rounds_show_nothing() {
     let (experiment, mut runs) = made_up(1, 0.02, |_| 0.0);
     let one = analyse(&experiment, &runs);
-    assert_eq!(found(&one, "told-find_one").answer, StudyAnswer::NotShown);
+    let told = found(&one, "told-find_one");
+    let why = "Nothing was measured: too few rounds have both copies.";
+    assert_eq!((told.answer, &*told.sentence), (StudyAnswer::NotShown, why));
     runs.clear();
     let none = analyse(&experiment, &runs);
     assert_eq!(median(&none, "", SERVER, "arm_round_s"), None);
