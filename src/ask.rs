@@ -31,6 +31,8 @@ pub struct StudyAsk {
 pub struct Here {
     /// `--sweep`.
     pub sweep: Option<String>,
+    /// Store that gates hold the experiment against.
+    pub history: Option<PathBuf>,
     /// Experiment folder.
     pub out: Option<PathBuf>,
     /// Folder of further adapters.

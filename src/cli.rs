@@ -3,6 +3,8 @@
 mod behaviour;
 mod check;
 mod details_flag;
+mod history_flag;
+mod history_flags;
 mod limit_flags;
 mod machine_flags;
 mod order_flag;
@@ -24,6 +26,8 @@ use base::units::parse_bytes;
 pub use behaviour::{BehaviourArgs, FaultArgs, LoadArgs};
 pub use check::{CheckArgs, CleanArgs};
 use details_flag::DetailsArgs;
+pub use history_flag::HistoryFlag;
+pub use history_flags::HistoryArgs;
 use judge::analysis::types::Metric;
 use record::records::GateUnclear;
 pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
@@ -74,6 +78,8 @@ pub enum Verb {
     Report(ReportArgs),
     /// Print two experiments side by side, without a verdict
     Diff(DiffArgs),
+    /// Show experiments of the same request over time, and since when a figure is another
+    History(HistoryArgs),
     /// Report where the time goes in an experiment or a sweep
     Diagnose(DiagnoseArgs),
     /// Test an adapter against the contract
@@ -122,6 +128,7 @@ pub enum Verb {
     mut_arg("sweep", |it| it.hide(true)),
     mut_arg("gate", |it| it.hide(true)),
     mut_arg("gate_unclear", |it| it.hide(true)),
+    mut_arg("history", |it| it.hide(true)),
     mut_arg("plan", |it| it.hide(true))
 )]
 pub struct BisectArgs {
@@ -154,6 +161,8 @@ pub struct ReportArgs {
     /// Outcome of a gate that is not shown to be kept or broken [default: that of `run`]
     #[arg(long, value_name = "COUNTS", value_parser = gate_unclear())]
     pub gate_unclear: Option<GateUnclear>,
+    #[command(flatten)]
+    pub history: HistoryFlag,
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {

@@ -72,6 +72,7 @@ fn run(cli: Cli) -> ExitCode {
             Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diff(args) => commands::diff::run(&args),
+            Verb::History(args) => commands::experiment_history::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Clean(args) => commands::clean::run(args).await,
             Verb::Check(args) => commands::check::run(args).await,

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::behaviour::{FaultArgs, LoadArgs};
 use super::details_flag::DetailsArgs;
+use super::history_flag::HistoryFlag;
 use super::limit_flags::LimitArgs;
 use super::machine_flags::MachineArgs;
 use super::order_flag::OrderArgs;
@@ -66,13 +67,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
     /// Exit with 1 if a figure breaks this gate, and with 125 if that is not shown (repeatable):
-    /// 'p99 < 5ms', 'errors <= 0', 'throughput >= 2000', 'slower <= 3%'. An unclear `slower` adds
-    /// rounds, up to four times --rounds
+    /// 'p99 < 5ms', 'errors <= 0', 'throughput >= 2000', 'slower <= 3%', 'slower than history <=
+    /// 3%'. An unclear `slower` adds rounds, up to four times --rounds
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
     /// Outcome of a gate that is not shown to be kept or broken [default: exit code 125]
     #[arg(long, value_name = "COUNTS", value_parser = gate_unclear())]
     pub gate_unclear: Option<GateUnclear>,
+    #[command(flatten)]
+    pub history: HistoryFlag,
     /// How the drivers share the machine [default: turns, where the workload permits it]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,
@@ -181,8 +184,17 @@ impl RunArgs {
             no_keep_awake: self.machine.no_keep_awake,
             ..Request::default() // what studies alone ask for
         };
+        let of_history =
+            |gate: &String| ObjectiveGate::parse(gate).is_ok_and(|it| it.is_of_history());
+        if self.history.history.is_none() && request.gates.iter().any(of_history) {
+            return Err(Error::usage(
+                "a gate against the history is held against no experiment",
+                "add --history FILE, which `mongodyno history --store FILE DIR...` makes",
+            ));
+        }
         let here = Here {
             sweep: self.sweep,
+            history: self.history.history,
             out: self.out,
             adapters_dir: self.adapters_dir,
             offline: self.registry.offline,

@@ -35,7 +35,11 @@ pub fn report(
     mut analysis: JointAnalysis,
 ) -> Result<()> {
     let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
-    of_values.for_each(|it| judge::keep(&mut it.analysis, &args.gate, args.gate_unclear));
+    for (it, made) in of_values.zip(made) {
+        judge::keep(&mut it.analysis, &args.gate, args.gate_unclear);
+        let history = args.history.history.as_deref();
+        super::experiment_history::hold(&mut it.analysis, &made.experiment, history)?;
+    }
     let shown = (args.format, args.details.details);
     super::print_result(text(&args.folder, made, &analysis, shown)?.as_bytes())?;
     gates(&each(&analysis))
@@ -47,9 +51,18 @@ pub fn finish(ask: &Ask, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
     let failed = made.into_iter().filter_map(Result::err);
     let (stopped, failed): (Vec<_>, Vec<_>) = failed.partition(|it| it.exit == Exit::Interrupted);
     let mut failed = failed.into_iter();
-    let Some((begun, analysis)) = joint::joint(path)?.filter(|(begun, _)| !begun.is_empty()) else {
+    let begun = joint::joint(path)?.filter(|(begun, _)| !begun.is_empty());
+    let Some((begun, mut analysis)) = begun else {
         return Err(failed.next().unwrap_or_else(measure::stop::interrupted));
     };
+    let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
+    for (it, made) in of_values.zip(&begun) {
+        super::experiment_history::hold(
+            &mut it.analysis,
+            &made.experiment,
+            ask.here.history.as_deref(),
+        )?;
+    }
     let is_cut = |it: &ServerExperiment| it.experiment.ended == Some(Ended::Interrupted);
     let stopped = !stopped.is_empty() || begun.iter().any(is_cut);
     // The experiments of a sweep were shown as they ended.

@@ -33,6 +33,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate, args.gate_unclear);
+    super::experiment_history::hold(&mut analysis, &experiment, args.history.history.as_deref())?;
     let mut options = super::terminal_options(args.details.details);
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());

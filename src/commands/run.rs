@@ -336,7 +336,8 @@ async fn reached(ask: &Ask, places: &[Place]) -> Result<Vec<Reached>> {
 /// An interrupted one is shown as far as it came, and is still an error.
 fn show(folder: &Folder, here: &Here) -> Result<Analysis> {
     let (_, experiment) = Folder::open(folder.path())?;
-    let analysis = judge::analyse(folder, &experiment)?.analysis;
+    let mut analysis = judge::analyse(folder, &experiment)?.analysis;
+    super::experiment_history::hold(&mut analysis, &experiment, here.history.as_deref())?;
     let text = shown(folder, &analysis, here.details)?;
     let printed = super::print(if here.json { "" } else { &text });
     if experiment.ended == Some(Ended::Interrupted) {

@@ -5,6 +5,7 @@ mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod action;
 mod cli;
 mod faults;
 mod installs;

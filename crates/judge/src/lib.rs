@@ -6,6 +6,7 @@ pub mod analysis;
 pub mod deciding;
 pub mod diagnosis;
 pub mod objectives;
+pub mod over_time;
 
 use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;

@@ -11,6 +11,7 @@ use stats::verdict::Verdict;
 
 const WANTED: &str = "a gate such as 'p99 < 5ms', 'throughput >= 2000', 'errors <= 0' or \
     'slower <= 3%'";
+const NO_HISTORY: &str = "no history was given; add --history FILE";
 const NOTHING: &str = "nothing was measured";
 
 impl Analysis {
@@ -59,6 +60,15 @@ enum GateFigure {
     Own(Metric),
     /// Change of each arm against the baseline, by the interval of throughput.
     Slower,
+    /// Change of each arm against the experiments before this one.
+    SlowerThanHistory,
+}
+
+impl GateFigure {
+    /// Whether its limit is a change in percent.
+    fn is_change(self) -> bool {
+        matches!(self, Self::Slower | Self::SlowerThanHistory)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,13 +104,15 @@ impl ObjectiveGate {
             text.split_once(sign).map(|(name, value)| (name.trim(), relation, value.trim()))
         });
         let (name, relation, value) = parts.ok_or_else(wrong)?;
+        let percent = || value.strip_suffix('%').and_then(number);
         let (figure, limit) = match (name, Metric::named(name)) {
-            ("slower", _) => (GateFigure::Slower, value.strip_suffix('%').and_then(number)),
+            ("slower", _) => (GateFigure::Slower, percent()),
+            ("slower than history", _) => (GateFigure::SlowerThanHistory, percent()),
             (_, Some(metric)) => (GateFigure::Own(metric), limit(metric.unit(), value)),
             (_, None) => return Err(wrong()),
         };
         let rising = matches!(relation, Relation::Above | Relation::AtLeast);
-        if figure == GateFigure::Slower && rising {
+        if figure.is_change() && rising {
             return Err(wrong());
         }
         Ok(Self { text: text.trim().to_owned(), figure, relation, limit: limit.ok_or_else(wrong)? })
@@ -111,11 +123,19 @@ impl ObjectiveGate {
         self.figure == GateFigure::Slower
     }
 
+    /// Whether it is about arms against earlier experiments.
+    pub fn is_of_history(&self) -> bool {
+        self.figure == GateFigure::SlowerThanHistory
+    }
+
     /// A row for each arm and operation that it is about. Where nothing was measured nothing was
     /// kept; nor where there is nothing that it is about.
     pub fn rows(&self, analysis: &Analysis) -> Vec<ObjectiveRow> {
         let mut rows = match self.figure {
             GateFigure::Slower => self.against_the_baseline(analysis),
+            GateFigure::SlowerThanHistory => {
+                vec![self.row("every arm", "every phase", Objective::Open, NO_HISTORY)]
+            }
             GateFigure::Own(metric) => {
                 let is_twin = |id: &str| analysis.arms.iter().any(|arm| arm.id == id && arm.is_aa);
                 let own = analysis.results.iter().filter(|row| !is_twin(&row.arm));
@@ -195,13 +215,28 @@ impl ObjectiveGate {
             _ if both.iter().any(|arm| sits_out(analysis, arm, &row.phase)) => Objective::Skipped,
             _ if !is_measured(analysis, &row.arm, &row.phase) => Objective::Broken,
             _ if row.verdict == Verdict::NotComparable => Objective::Broken,
-            (_, Some(high)) if self.relation.holds(high, self.limit) => Objective::Kept,
-            (Some(low), _) if !self.relation.holds(low, self.limit) => Objective::Broken,
-            _ => Objective::Open,
+            (low, high) => {
+                self.of_interval(low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY))
+            }
         }
     }
 
-    fn row(&self, arm: &str, phase: &str, objective: Objective, found: &str) -> ObjectiveRow {
+    /// By an interval of the change, percent.
+    pub(crate) fn of_interval(&self, low: f64, high: f64) -> Objective {
+        match () {
+            () if self.relation.holds(high, self.limit) => Objective::Kept,
+            () if !self.relation.holds(low, self.limit) => Objective::Broken,
+            () => Objective::Open,
+        }
+    }
+
+    pub(crate) fn row(
+        &self,
+        arm: &str,
+        phase: &str,
+        objective: Objective,
+        found: &str,
+    ) -> ObjectiveRow {
         let word = match objective {
             Objective::Kept => "kept",
             Objective::Broken => "BROKEN",

@@ -5,6 +5,7 @@ mod death;
 mod driver_options;
 mod earlier_study;
 pub mod folder;
+pub mod history_store;
 pub mod machine;
 pub mod messages;
 pub mod metric_values;

@@ -32,6 +32,17 @@ impl MetricUnit {
             Self::Count => format::figure(value),
         }
     }
+
+    /// For the axis of a chart and the head of a column; empty for a count.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::OperationsPerSecond => "ops/s",
+            Self::Microseconds => "µs",
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "B",
+            Self::Count => "",
+        }
+    }
 }
 
 /// How the values of several rounds become one.

@@ -3,12 +3,19 @@
 //! [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
 //! [`drawing`] (how it is written).
 
+mod action_benchmark;
+mod annotations;
 mod answer_lines;
 mod axis;
+mod bencher;
 mod benchstat;
 mod between_servers;
 pub mod chart;
 mod csv;
+pub mod dated_lines;
+mod dated_page;
+mod dated_tables;
+mod dated_words;
 pub mod drawing;
 mod formats;
 mod gnuplot;
@@ -36,6 +43,7 @@ pub mod study;
 mod table;
 pub mod terminal;
 pub mod text;
+mod tracked;
 mod view;
 mod wire_table;
 
@@ -46,7 +54,7 @@ use base::error::{Error, Result};
 use study::StudyReport;
 
 /// Every format of a report, in the order of `--help`.
-pub const FORMATS: [Format; 10] = [
+pub const FORMATS: [Format; 13] = [
     terminal::FORMAT,
     html::FORMAT,
     markdown::FORMAT,
@@ -54,6 +62,9 @@ pub const FORMATS: [Format; 10] = [
     csv::FORMAT,
     series::FORMAT,
     benchstat::FORMAT,
+    action_benchmark::FORMAT,
+    bencher::FORMAT,
+    annotations::FORMAT,
     junit::FORMAT,
     picture::FORMAT,
     gnuplot::FORMAT,

@@ -21,6 +21,14 @@ pub const FORMAT: Format = Format {
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, options, .. } = report;
     writeln!(out, "# mongodyno: {}\n", escape(&analysis.workload))?;
+    list(out, answer_lines::GATES, &answer_lines::gate_lines(analysis))?;
+    list(out, view::DOUBTS, &analysis.doubts)?;
+    list(out, view::DEATHS, &view::death_lines(analysis))?;
+    list(out, "Since which version", &answer_lines::since_lines(analysis))?;
+    for phase in view::phases(analysis) {
+        write_phase(analysis, &phase, out)?;
+    }
+    writeln!(out, "\n## What was measured\n")?;
     if !analysis.why.is_empty() {
         writeln!(out, "{}\n", escape(&analysis.why))?;
     }
@@ -28,16 +36,9 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "- Machine: {}", escape(&view::machine_text(&analysis.machine)))?;
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
-    list(out, view::DOUBTS, &analysis.doubts)?;
-    list(out, view::DEATHS, &view::death_lines(analysis))?;
-    list(out, answer_lines::GATES, &answer_lines::gate_lines(analysis))?;
-    list(out, "Since which version", &answer_lines::since_lines(analysis))?;
     list(out, "Where the time goes", &answer_lines::finding_lines(analysis))?;
     list(out, view::CONDITIONS, &view::condition_lines(analysis))?;
     list(out, "Warnings", &analysis.warnings)?;
-    for phase in view::phases(analysis) {
-        write_phase(analysis, &phase, out)?;
-    }
     list(out, "Void runs", &view::void_lines(analysis))?;
     list(out, "Not measured", &view::unavailable_lines(analysis))?;
     let costs = view::noop_costs(analysis).into_iter();

@@ -19,6 +19,7 @@ pub mod histogram;
 pub mod hlog;
 pub mod judge;
 pub mod lap_precision;
+pub mod line_steps;
 pub mod littles_law;
 pub mod looks;
 pub mod mann_kendall;

@@ -3,5 +3,7 @@
 mod diff;
 mod gates;
 mod histories;
+mod over_time;
+mod readers;
 mod results;
 mod schemas;
