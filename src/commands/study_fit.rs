@@ -16,6 +16,7 @@ use measure::progress::duration;
 use record::samples::SAMPLE_BUDGET_BYTES;
 use record::study_folder::StudyPart;
 use server::Host;
+use studies::answerable::PlannedQuestion;
 
 /// What a part comes to.
 pub struct PartFit {
@@ -127,6 +128,25 @@ pub fn text(fits: &[PartFit]) -> String {
         table.add_row([it.part.clone()].into_iter().chain(counts).chain([time]));
     }
     format!("{table}\n\n{}\n", summary(fits))
+}
+
+/// The questions that these parts can answer, and what they lack for the others.
+pub fn questions_text(questions: &[PlannedQuestion]) -> String {
+    let name = |it: &PlannedQuestion| match &it.claim {
+        Some(claim) => format!("({claim}) {}", it.text),
+        None => it.text.clone(),
+    };
+    let line = |it: &PlannedQuestion| match &it.lacks {
+        Some(lacks) => format!("\n  {} No: {lacks}.", name(it)),
+        None => format!("\n  {}", name(it)),
+    };
+    let (open, answered): (Vec<_>, Vec<_>) = questions.iter().partition(|it| it.lacks.is_some());
+    let lines = |all: &[&PlannedQuestion]| all.iter().map(|it| line(it)).collect::<String>();
+    let mut text = format!("\ncan answer:{}\n", lines(&answered));
+    if !open.is_empty() {
+        text += &format!("\ncannot answer:{}\n", lines(&open));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -22,6 +22,10 @@ pub fn show(record: &StudyRecord, folder: &Path, here: &Here) -> Result<()> {
     let page = parts.render(record, folder, ("html", false))?;
     plain::write_whole(folder, "report.html", &page)
         .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
+    for (name, text) in parts.own_files(record, folder)? {
+        plain::write_whole(folder, name, text.as_bytes())
+            .map_err(|error| Error::file("write", &folder.join(name), &error))?;
+    }
     let format = if here.json { "json" } else { "terminal" };
     super::print_result(&parts.render(record, folder, (format, here.details))?)?;
     if parts.made.iter().flat_map(|it| &it.3).all(|run| run.phases.is_empty()) {
@@ -87,11 +91,21 @@ impl MadeParts {
     }
 
     fn render(&self, record: &StudyRecord, folder: &Path, shown: Shown<'_>) -> Result<Vec<u8>> {
+        self.rendered((&record.study, Some(record.scale)), self.left_out(record), folder, shown)
+    }
+
+    fn left_out(&self, record: &StudyRecord) -> BTreeMap<String, String> {
         let mut left_out = record.left_out.clone();
         for name in &self.not_begun {
             left_out.entry(name.clone()).or_insert("it has not begun".to_owned());
         }
-        self.rendered((&record.study, Some(record.scale)), left_out, folder, shown)
+        left_out
+    }
+
+    fn own_files(&self, record: &StudyRecord, folder: &Path) -> Result<Vec<(&str, String)>> {
+        let study = studies::find(&record.study).ok_or_else(|| unknown(&record.study))?;
+        let outcome = self.outcome(self.left_out(record), folder, Some(record.scale))?;
+        Ok(studies::own_files(study, &outcome))
     }
 
     fn rendered(
@@ -102,6 +116,19 @@ impl MadeParts {
         (format, details): Shown<'_>,
     ) -> Result<Vec<u8>> {
         let study = studies::find(study).ok_or_else(|| unknown(study))?;
+        let outcome = self.outcome(left_out, folder, scale)?;
+        let mut options = super::terminal_options(details);
+        let page = folder.join("report.html");
+        options.page = page.exists().then(|| page.display().to_string());
+        studies::render(study, &outcome, format, &options)
+    }
+
+    fn outcome(
+        &self,
+        left_out: BTreeMap<String, String>,
+        folder: &Path,
+        scale: Option<f64>,
+    ) -> Result<Outcome<'_>> {
         if self.made.is_empty() {
             return Err(Error::new(
                 Exit::RunInvalid,
@@ -115,12 +142,8 @@ impl MadeParts {
             experiment,
             runs,
         });
-        let made = made.collect();
-        let outcome = Outcome { made, left_out, folder: folder.display().to_string(), scale };
-        let mut options = super::terminal_options(details);
-        let page = folder.join("report.html");
-        options.page = page.exists().then(|| page.display().to_string());
-        studies::render(study, &outcome, format, &options)
+        let (made, folder) = (made.collect(), folder.display().to_string());
+        Ok(Outcome { made, left_out, folder, scale })
     }
 }
 

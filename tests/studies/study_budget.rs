@@ -8,12 +8,13 @@ use studies::Study as _;
 use studies::driver_upgrade::DriverUpgradeStudy;
 
 /// A study of seven parts, of 80 operations each: the time goes for starts and for set-ups.
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 12] = [
     "study",
     "driver-upgrade",
     "--plan",
     "--scale=0.002",
     "--set=threads=4",
+    "--set=warmup=0.5",
     "--rounds=2",
     "--seed=7",
     "-d",
@@ -84,7 +85,7 @@ fn a_study_of_one_part_is_planned_or_refused_too() {
     let output = lab.run(words);
     assert_eq!(code(&output), 0, "{}", said(&output));
     let plan = flat(&stdout(&output));
-    assert!(plan.contains("copies 2 2 4 about ") && plan.ends_with(": 1 of 1 parts"), "{plan}");
+    assert!(plan.contains("copies 2 2 4 about ") && plan.contains(": 1 of 1 parts"), "{plan}");
     let told = refused(&lab, &[&words[..], &["--budget", "1s"]].concat());
     assert!(told.contains("error: copies takes about "), "{told}");
     assert!(told.contains(", --budget is 1 s\nhint: give --budget "), "{told}");

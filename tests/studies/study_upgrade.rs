@@ -79,6 +79,19 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
     for factor in ["default_first", "default_last", "driver_unanswered", "driver_answered"] {
         assert!(median(["concern", "both", "", factor]).is_some(), "{factor}");
     }
+    // The original's two files.
+    let lines = |name: &str| {
+        let text = fs::read_to_string(lab.path("out").join(name)).expect(name);
+        let rows = text.lines().map(|row| row.split('\t').map(str::to_owned).collect());
+        rows.collect::<Vec<Vec<String>>>()
+    };
+    let (times, details) = (lines("times"), lines("details"));
+    assert_eq!((times.len(), details.len()), (3, 3), "a head and two versions");
+    assert_eq!((times[0][1].as_str(), times[1][0].as_str()), ("total_ms", "python@4.10.1"));
+    for column in ["threads_begun/s", "connections_opened/s", "insert", "query", "netIn", "conn"] {
+        let at = details[0].iter().position(|it| it == column).expect(column);
+        assert!(details[1..].iter().all(|row| row[at] != "n/a"), "{column}: {details:?}");
+    }
     let page = fs::read_to_string(lab.path("out/report.html")).expect("a page");
     assert!(page.contains("An upgrade of the driver"));
     let text = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));

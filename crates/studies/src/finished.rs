@@ -47,6 +47,11 @@ pub fn render(
     report::study_text(&Finished { study, definition, outcome, cells }, format, options)
 }
 
+/// The files of [`Study::own_files`].
+pub fn own_files(study: &dyn Study, outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
+    study.own_files(&cells(study, &study.definition(), outcome))
+}
+
 /// The cells of a study and its answers.
 pub fn analyse(study: &dyn Study, outcome: &Outcome<'_>) -> StudyTable {
     let definition = study.definition();

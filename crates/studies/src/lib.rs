@@ -1,6 +1,7 @@
 //! Studies: experiments made for a question, and the rules that answer it. A study is the folder
 //! `studies/NAME/` with its definition, a module here, and its line in [`STUDIES`].
 
+pub mod answerable;
 pub mod broker;
 pub mod bulk_load;
 pub mod crud_scale;
@@ -18,7 +19,7 @@ mod table;
 pub mod write_cost;
 
 pub use definition::Asked;
-pub use finished::{StudyTable, render};
+pub use finished::{StudyTable, own_files, render};
 pub use outcome::{Made, Outcome};
 pub use study::{Flag, Study, planned};
 

@@ -34,6 +34,11 @@ pub trait Study: Debug + Sync {
     /// A scale or parameters that make no experiment.
     fn plan(&self, asked: &Asked) -> Result<Vec<StudyPart>>;
 
+    /// Whether a question is one of these parts, of which another answers another one.
+    fn asks(&self, _id: &str, _parts: &[&StudyPart]) -> bool {
+        true
+    }
+
     /// Adds the cells that are the study's own to those of `study.toml`.
     fn own_cells(&self, _: &Outcome<'_>, _: &mut Cells) {}
 
@@ -71,6 +76,11 @@ pub trait Study: Debug + Sync {
     /// Writes its figures where CSV is not the table of cells; returns a sentence for each gap.
     fn own_csv(&self, _: &Outcome<'_>, _: &mut dyn Write) -> Option<Result<Vec<String>>> {
         None
+    }
+
+    /// Files beside the page, as the original's program left them: names and contents.
+    fn own_files(&self, _: &Cells) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     /// A script that draws the picture of the CSV.

@@ -81,6 +81,10 @@ impl Study for BrokerStudy {
         })])
     }
 
+    fn asks(&self, id: &str, parts: &[&StudyPart]) -> bool {
+        (id == streams::NAME) == parts.iter().any(|part| part.name == streams::NAME)
+    }
+
     fn own_cells(&self, made: &Outcome<'_>, cells: &mut Cells) {
         made.made.iter().for_each(|made| message_cells::push(made, cells));
     }

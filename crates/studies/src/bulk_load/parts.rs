@@ -96,8 +96,12 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<StudyPart>> {
         star.part(BY_THREADS, "bulk-load", by_threads()),
         star.part(BY_CONCERN, "bulk-load", concerns),
         star.part(BY_NAMES, "bulk-names", NAME_LENGTHS.map(|it| format!("names_{it}"))),
-        star.part(BY_SIZE, "bulk-load", SIZES.map(|it| format!("size_{it}"))),
     ];
+    let named = |name: &str| asked.parts.iter().any(|part| part == name);
+    // No question is about them.
+    if named(BY_SIZE) {
+        parts.push(star.part(BY_SIZE, "bulk-load", SIZES.map(|it| format!("size_{it}"))));
+    }
     // A small load has no smaller one.
     let smaller = COUNTS.iter().filter(|(_, of)| documents / of >= COUNTED_MIN);
     let mut counts: Vec<String> = smaller.map(|(name, _)| format!("count_{name}")).collect();
@@ -122,18 +126,27 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<StudyPart>> {
         let of_set = star.part(BY_MEMBERS, "bulk-load", of_set);
         parts.push(of_set.with(|request| request.on_server(set)));
     }
-    // A small load outgrows nothing.
-    if documents >= OUTGROWN && !asked.by_uri() && !ours.starts_with("absorber") {
+    // A small load outgrows nothing: the memory has one of its own size.
+    let least = if asked.request.quick { 0 } else { OUTGROWN };
+    let outgrown = documents.max(least);
+    if outgrown >= OUTGROWN && !asked.by_uri() && !ours.starts_with("absorber") {
         let part = |name| {
             let phases = ["data_over_cache", "index_over_cache"].map(str::to_owned);
-            star.part(name, "bulk-cache", phases)
-                .with(|request| request.server_limits.cache_bytes = Some(CACHE_MIB << 20))
+            star.part(name, "bulk-cache", phases).with(|request| {
+                request.server_limits.cache_bytes = Some(CACHE_MIB << 20);
+                if !asked.request.parameters.contains_key("documents") {
+                    request.parameters.insert("documents".to_owned(), outgrown.to_string());
+                }
+            })
         };
+        if documents >= OUTGROWN || named(OVER_CACHE) {
+            parts.push(part(OVER_CACHE));
+        }
         let mut over_memory = part(OVER_MEMORY)
             .with(|request| request.server_limits.memory_bytes = Some(MEMORY_MIB << 20));
         let held = "without a limit of memory the operating system's cache held it";
         over_memory.needs = Some(held.to_owned());
-        parts.extend([part(OVER_CACHE), over_memory]);
+        parts.push(over_memory);
     }
     Ok(parts)
 }

@@ -82,7 +82,8 @@ pub fn all(quick: bool) -> Vec<SeriesPart> {
     let of = |series, millions, threads| SeriesPart { series, millions, threads };
     let sized = |series| sizes.iter().map(move |millions| of(series, *millions, 1));
     let mut parts: Vec<SeriesPart> = sized(ScaleSeries::OneWay).collect();
-    parts.extend(sized(ScaleSeries::Acknowledged));
+    // No question is about the sizes between, and the original has no such writes.
+    parts.extend([1, 10].map(|millions| of(ScaleSeries::Acknowledged, millions, 1)));
     parts.extend(threads.iter().map(|threads| of(ScaleSeries::Threads, 1, *threads)));
     parts.extend(QUICK_THREADS.map(|threads| of(ScaleSeries::ThreadsOneWay, 1, threads)));
     parts.extend(sized(ScaleSeries::Remote));

@@ -1,5 +1,6 @@
 //! One program through a line of versions of a driver.
 
+mod original_files;
 #[cfg(test)]
 mod tests;
 mod version_cells;
@@ -35,6 +36,8 @@ const WIRE: &str = "wire";
 const TOTAL: &str = "total";
 const THREADS: u64 = 100;
 const QUICK_WARMUP_S: &str = "0.3";
+/// Rounds of every part but `versions`: the fewest with an interval that decides.
+const ENDS_ROUNDS: u32 = 5;
 /// mongodyno itself and the drivers' monitors take some connections.
 const CONNECTIONS_MIN: u64 = 30;
 /// Creations of all threads in one phase with as many reads: a schedule holds no more.
@@ -74,6 +77,8 @@ impl Study for DriverUpgradeStudy {
         let arms = definition.drivers(asked);
         let warmup = asked.request.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
         let part = |name: &str, workload: &str, arms: &[String], phases: &[&str]| {
+            let fewest = asked.request.rounds.unwrap_or(ENDS_ROUNDS);
+            let rounds = if name == VERSIONS { rounds } else { fewest };
             let fewer = operations.min(UNWAITED_MAX / threads * threads);
             let own = [("operations", operations.to_string()), (UNWAITED, fewer.to_string())];
             let known = builtin::parameters(workload);
@@ -117,6 +122,10 @@ impl Study for DriverUpgradeStudy {
 
     fn own_rows(&self, id: &str, made: &Outcome<'_>, cells: &Cells) -> Vec<EvidenceRow> {
         version_rows::of(id, made, cells)
+    }
+
+    fn own_files(&self, cells: &Cells) -> Vec<(&'static str, String)> {
+        original_files::all(cells)
     }
 
     /// The line of each driver with four versions or more.

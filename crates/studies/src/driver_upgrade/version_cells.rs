@@ -15,10 +15,16 @@ type RunFigure = fn(&PhaseRun) -> Option<f64>;
 type ByRound = Vec<Option<f64>>;
 
 /// Quotients of two figures of a run: metric, unit, and both.
-const TRAFFIC: [(&str, &str, RunFigure, RunFigure); 6] = [
+const TRAFFIC: [(&str, &str, RunFigure, RunFigure); 12] = [
     ("in_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesIn"), SECONDS),
     ("out_bytes_per_s", "bytes_per_s", |run| counter(run, "network.bytesOut"), SECONDS),
     ("connections_per_s", "per_s", |run| counter(run, "connections.totalCreated"), SECONDS),
+    ("insert_per_s", "per_s", |run| counter(run, "opcounters.insert"), SECONDS),
+    ("query_per_s", "per_s", |run| counter(run, "opcounters.query"), SECONDS),
+    ("update_per_s", "per_s", |run| counter(run, "opcounters.update"), SECONDS),
+    ("delete_per_s", "per_s", |run| counter(run, "opcounters.delete"), SECONDS),
+    ("getmore_per_s", "per_s", |run| counter(run, "opcounters.getmore"), SECONDS),
+    ("command_per_s", "per_s", |run| counter(run, "opcounters.command"), SECONDS),
     ("in_bytes_per_op", "bytes_per_op", |run| counter(run, "network.bytesIn"), OPERATIONS),
     ("out_bytes_per_op", "bytes_per_op", |run| counter(run, "network.bytesOut"), OPERATIONS),
     ("cpu_us", "us", |run| Some(run.cpu_ns as f64 / 1e3), OPERATIONS),

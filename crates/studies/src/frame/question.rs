@@ -170,7 +170,8 @@ fn cell_text(cell: &StudyCell, with_phase: bool) -> String {
 }
 
 fn ratio(of: &StudyCell, base: &StudyCell, paired: bool) -> Option<Spread> {
-    if !paired {
+    // The original has no rounds.
+    if !paired || of.original {
         return of.value?.to(&base.value?);
     }
     let each = of.by_round.iter().zip(&base.by_round);

@@ -29,6 +29,15 @@ impl Names {
         }
     }
 
+    /// `forms or threads`.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Any => "any".to_owned(),
+            Self::One(known) => known.clone(),
+            Self::Several(known) => known.join(" or "),
+        }
+    }
+
     /// These, or else the only name `other`.
     fn or(&self, other: &str) -> Self {
         if *self == Self::Any { Self::One(other.to_owned()) } else { self.clone() }

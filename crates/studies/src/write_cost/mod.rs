@@ -5,6 +5,8 @@ mod memory_limits;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use crate::definition::{Asked, Definition};
 use crate::frame::Cells;
 use crate::outcome::Outcome;
@@ -14,9 +16,29 @@ use base::units::parse_bytes;
 use record::request::Request;
 use record::study_folder::StudyPart;
 use stats::threshold::Interleave;
+use workload::builtin;
 
 /// Small documents for each large one: 1,000,000 and 25,000.
 const SMALL_PER_LARGE: u64 = 40;
+/// Large documents of somewhat more than 256 MiB: with fewer, a heap that grows is not told from a
+/// client that holds what it inserted.
+const LARGE_MIN: u64 = 2_700;
+/// Ways to write and read large documents that a question or a figure of the original is about.
+/// Batches would take as long again and answer nothing that the small ones do not.
+const LARGE_WAYS: [&str; 10] = [
+    "one_by_one",
+    "count_metadata",
+    "count_scan",
+    "read_by_id",
+    "read_range",
+    "full_scan",
+    "drop",
+    "all_at_once",
+    "mapped_one_by_one",
+    "one_by_one_tenth",
+];
+/// Sizes of write-sizes that are read as well: a line needs no more.
+const READ_BYTES: [u32; 5] = [1_000, 10_000, 40_000, 100_000, 200_000];
 const CLIENT_MEMORY: &str = "client-memory";
 const CLIENT_MEMORY_USUAL: &str = "1GiB";
 const CLIENT_MEMORY_QUICK: &str = "256MiB";
@@ -85,7 +107,8 @@ impl Study for WriteCostStudy {
 /// A star: sizes, bytes and memory are swept each with the others at one value.
 fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<StudyPart>> {
     let rounds = definition.rounds(asked, small);
-    let large = small / SMALL_PER_LARGE;
+    let least = if asked.request.quick { 0 } else { LARGE_MIN };
+    let large = (small / SMALL_PER_LARGE).max(least);
     let drivers = definition.drivers(asked);
     let usual = if asked.request.quick { CLIENT_MEMORY_QUICK } else { CLIENT_MEMORY_USUAL };
     let memory = asked.flags.get(CLIENT_MEMORY).map_or(usual, String::as_str);
@@ -99,6 +122,7 @@ fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Study
         let own = vec![
             ("document", name.to_owned()),
             set("documents", count),
+            set("tenth", (count / 10).max(1)),
             set("reads", count.min(1_000)),
             set("range", (count / 10).clamp(1, 100)),
         ];
@@ -107,7 +131,12 @@ fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Study
     let steps = STEPS.map(|(name, share)| {
         set(name, ((memory_bytes as f64 * share / LARGE_BYTES) as u64).max(1))
     });
-    let by_size = set("documents", (large / 2).clamp(100, 1_000));
+    let by_size = set("documents", (large / 4).clamp(100, 1_000));
+    let only = |phases: Vec<String>| move |request: &mut Request| request.phases = phases;
+    let sizes = builtin::open("write-sizes", &BTreeMap::new(), 0)?.plan.phases.into_iter();
+    let sizes = sizes.map(|phase| phase.name);
+    let read = READ_BYTES.map(|bytes| format!("read_{bytes}"));
+    let sizes = sizes.filter(|name| name.starts_with("write_") || read.contains(name));
     let stored = [set("small_documents", small), set("documents", large.min(STORED_LARGE_MAX))];
     // One client at a time: the memory of all of them may be more than the machine's.
     let alone = |request: &mut Request| {
@@ -116,8 +145,8 @@ fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Study
     };
     Ok(vec![
         documents("small", small),
-        documents("large", large),
-        part("by-size", "write-sizes", vec![by_size], rounds),
+        documents("large", large).with(only(LARGE_WAYS.map(str::to_owned).to_vec())),
+        part("by-size", "write-sizes", vec![by_size], rounds).with(only(sizes.collect())),
         // What is stored follows from the documents, not from who sends them: one round is enough.
         part("stored", "write-stored", stored.into(), 1),
         // A client dies alike in every round.
