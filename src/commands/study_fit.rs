@@ -137,7 +137,7 @@ pub fn questions_text(questions: &[PlannedQuestion]) -> String {
         None => it.text.clone(),
     };
     let line = |it: &PlannedQuestion| match &it.lacks {
-        Some(lacks) => format!("\n  {} No: {lacks}.", name(it)),
+        Some(lacks) => format!("\n  {} ({lacks})", name(it)),
         None => format!("\n  {}", name(it)),
     };
     let (open, answered): (Vec<_>, Vec<_>) = questions.iter().partition(|it| it.lacks.is_some());

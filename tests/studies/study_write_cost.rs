@@ -11,7 +11,7 @@ use studies::frame::{CellSelector, StudyCell};
 fn every_part_has_its_figures() {
     let test = "study_write_cost/every_part_has_its_figures";
     let Some(lab) = study_lab(test, &["go"]) else { return };
-    let words = ["study", "write-cost", "-d", "go", "--rounds", "1", "--scale", "0.002"];
+    let words = ["study", "write-cost", "-d", "go", "--rounds", "1", "--quick"];
     let little = ["--set=warmup=0.05", "--client-memory", "128MiB", "--server", "embedded@4.4"];
     let output = lab.run([&words[..], &little, &["--out", "out"]].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
