@@ -142,11 +142,9 @@ pub fn questions_text(questions: &[PlannedQuestion]) -> String {
     };
     let (open, answered): (Vec<_>, Vec<_>) = questions.iter().partition(|it| it.lacks.is_some());
     let lines = |all: &[&PlannedQuestion]| all.iter().map(|it| line(it)).collect::<String>();
-    let mut text = format!("\ncan answer:{}\n", lines(&answered));
-    if !open.is_empty() {
-        text += &format!("\ncannot answer:{}\n", lines(&open));
-    }
-    text
+    let listed = [("can answer", answered), ("cannot answer", open)].into_iter();
+    let listed = listed.filter(|(_, all)| !all.is_empty());
+    listed.map(|(which, all)| format!("\n{which}:{}\n", lines(&all))).collect()
 }
 
 #[cfg(test)]

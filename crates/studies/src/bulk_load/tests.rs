@@ -6,6 +6,7 @@ use super::parts::{
 use super::*;
 use crate::finished;
 use crate::frame::{self, Question, SERVER, StudyAnswer};
+use report::palette::Palette;
 use std::collections::BTreeMap;
 use workload::builtin;
 
@@ -230,7 +231,8 @@ fn a_dead_end_is_told_from_a_steady_load() {
 #[test]
 fn a_chart_has_a_point_a_load_and_the_course_of_one_that_outgrows_the_cache() {
     let drawn = |cells: &Cells, part: &str| -> Vec<String> {
-        let charts = frame::charts(&BulkLoadStudy.definition().charts, part, cells);
+        let palette = Palette::of(cells.arms());
+        let charts = frame::charts(&BulkLoadStudy.definition().charts, part, cells, &palette);
         charts.iter().map(report::drawing::Drawing::svg).collect()
     };
     let mut cells = forms(500.0, 6);
