@@ -111,7 +111,7 @@ fn text(
     let records = made.iter().map(read).collect::<Result<Vec<_>>>()?;
     let parts = made.iter().zip(analysis.each()).zip(&records);
     let parts = parts.map(|((made, (.., analysis)), (runs, series, options))| {
-        (&made.experiment, Report { analysis, runs, series, options })
+        (&made.experiment, Report { analysis, runs, series, latencies: &[], options })
     });
     let (parts, findings) = (parts.collect::<Vec<_>>(), findings(made, analysis, &records));
     let mut options = super::terminal_options(details);

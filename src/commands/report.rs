@@ -4,9 +4,10 @@ use super::run::gates;
 use crate::cli::ReportArgs;
 use base::error::{Error, Result};
 use judge::analyse;
+use judge::analysis::latencies::latencies;
 use record::folder::{Folder, Series};
 use record::study_folder::StudyRecord;
-use report::{Report, series};
+use report::{Report, html, series};
 
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
@@ -37,9 +38,17 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let mut options = super::terminal_options(args.details.details);
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    let series = if over_time { folder.series()? } else { Series::default() };
+    let is_page = args.format.name == html::FORMAT.name;
+    let series = if over_time || is_page { folder.series()? } else { Series::default() };
     let runs = folder.runs()?;
-    let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
+    let latencies = if is_page { latencies(&folder, &experiment, &runs)? } else { Vec::new() };
+    let report = Report {
+        analysis: &analysis,
+        runs: &runs,
+        series: &series,
+        latencies: &latencies,
+        options: &options,
+    };
     super::print_result(report.text(args.format)?.as_bytes())?;
     gates(&[&analysis])
 }

@@ -11,6 +11,7 @@ use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::strings::shell_quoted;
 use format::counted;
+use judge::analysis::latencies::latencies;
 use judge::analysis::types::{Analysis, Objective};
 use measure::arms;
 use measure::capacity;
@@ -24,7 +25,7 @@ use measure::server_access::Reached;
 use measure::setup::{Setup, new_id, run_all};
 use measure::stop::Requests;
 use measure::token::Token;
-use record::folder::{Folder, Series};
+use record::folder::Folder;
 use record::records::Ended;
 use record::request::Request;
 use record::servers_folder::{Part, Servers};
@@ -351,11 +352,13 @@ fn show(folder: &Folder, here: &Here) -> Result<Analysis> {
 pub fn shown(folder: &Folder, analysis: &Analysis, details: bool) -> Result<String> {
     let runs = folder.runs()?;
     let mut options = super::terminal_options(details);
-    let series = Series::default(); // neither writes it
-    let page = Report { analysis, runs: &runs, series: &series, options: &options };
+    let (_, experiment) = Folder::open(folder.path())?;
+    let (series, latencies) = (folder.series()?, latencies(folder, &experiment, &runs)?);
+    let (series, latencies) = (&series, &latencies[..]);
+    let page = Report { analysis, runs: &runs, series, latencies, options: &options };
     folder.write_whole("report.html", page.text(html::FORMAT)?.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    let report = Report { analysis, runs: &runs, series: &series, options: &options };
+    let report = Report { analysis, runs: &runs, series, latencies, options: &options };
     report.text(terminal::FORMAT)
 }
 

@@ -17,7 +17,7 @@ fn analysis(fixture: &str) -> Analysis {
 fn written(analysis: &Analysis, name: &str) -> String {
     let format = Format::named(name).unwrap();
     let series = Series::default();
-    Report { analysis, runs: &[], series: &series, options: &Options::default() }
+    Report { analysis, runs: &[], series: &series, latencies: &[], options: &Options::default() }
         .text(format)
         .unwrap()
 }

@@ -42,7 +42,9 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 pub fn written(analysis: &Analysis, name: &str, options: &Options) -> String {
     let (runs, series): (Vec<Run>, _) = (lines("runs.jsonl"), series());
-    Report { analysis, runs: &runs, series: &series, options }.text(format(name)).expect(name)
+    Report { analysis, runs: &runs, series: &series, latencies: &[], options }
+        .text(format(name))
+        .expect(name)
 }
 
 fn rendered(fixture: &str, name: &str, options: &Options) -> String {

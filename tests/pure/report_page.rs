@@ -5,11 +5,29 @@ use std::path::Path;
 
 use crate::browser::{console, find, opened};
 use crate::support::skip;
+use judge::analysis::latencies::PhaseLatency;
 use serde_json::Value;
 
 const PROBE: &str = include_str!("page_probe.js");
 /// A desk's window and a phone's.
 const SIZES: [(u32, u32); 2] = [(1300, 900), (390, 844)];
+
+/// Times of two arms of the fixture, us: the chart has to show these.
+fn latencies() -> Vec<PhaseLatency> {
+    let of = |arm: &str, p50: f64| PhaseLatency {
+        arm: arm.to_owned(),
+        phase: "find_one".to_owned(),
+        tag: "find_one".to_owned(),
+        quantiles_us: [1.0, 1.5, 2.0, 3.0, 4.0]
+            .map(|it| Some(it * p50))
+            .into_iter()
+            .chain([None, None, Some(9.0 * p50)])
+            .collect(),
+        density: vec![(p50, 60.0), (2.0 * p50, 40.0)],
+        seconds: vec![(0.0, p50, None), (1.0, p50, Some(4.0 * p50))],
+    };
+    vec![of("node@7.0.0", 100.0), of("go@2.4.0", 80.0)]
+}
 
 /// The page of a fixture.
 fn page(name: &str) -> String {
@@ -22,6 +40,7 @@ fn page(name: &str) -> String {
         analysis: &analysis,
         runs: &[],
         series: &record::folder::Series::default(),
+        latencies: &latencies(),
         options: &report::Options::default(),
     }
     .text(report::html::FORMAT)
@@ -83,5 +102,52 @@ fn the_first_screen_holds_the_verdict_and_its_picture() {
             let contrast: f64 = contrast.and_then(|it| it.parse().ok()).expect("a ratio");
             assert!(contrast >= 4.5, "{ground}: {said}");
         }
+    }
+}
+
+/// Uses each control once, by keyboard where there is one.
+const CONTROLS: &str = "window.probeMore = (said, shown) => {
+  const plot = document.querySelector('.plot'), svg = plot.ownerSVGElement;
+  const press = (key) => svg.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  const readout = () => svg.closest('figure').querySelector('.readout').textContent;
+  said.values = [...plot.querySelectorAll('.mark')].map((it) => it.dataset.values);
+  said.reach = svg.tabIndex;
+  press('ArrowRight'); said.read = readout();
+  press('End'); said.last = readout();
+  press('Escape'); said.left = readout();
+  const key = document.querySelector('.key'), arm = key.dataset.n;
+  const all = () => [...document.querySelectorAll(`.mark.${arm}, tr.${arm}`)];
+  const marks = () => all().filter(shown).length;
+  said.before = marks();
+  key.click(); said.hidden = [key.ariaPressed, marks()];
+  key.click(); said.again = [key.ariaPressed, marks()];
+  key.dispatchEvent(new MouseEvent('click', { shiftKey: true }));
+  said.alone = document.querySelectorAll('.key[aria-pressed=true]').length;
+  const tools = [...document.querySelectorAll('.do button')];
+  said.tools = [...new Set(tools.map((it) => it.textContent))];
+};";
+
+#[test]
+fn each_control_of_the_page_does_its_work() {
+    let Some(browser) = find() else {
+        return skip("each_control_of_the_page_does_its_work", "no chromium on PATH");
+    };
+    for said in probed(&browser, &page("everything.json"), CONTROLS) {
+        let values = said["values"].to_string();
+        assert!(values.contains("1.00000e2 1.50000e2 2.00000e2 3.00000e2"), "{said}");
+        assert!(values.contains("- - 9.00000e2"), "the maximum: {said}");
+        let [read, last, left] = ["read", "last", "left"].map(|it| said[it].as_str().unwrap());
+        assert!(
+            read.starts_with("p50: ") && read.contains(" 100") && read.ends_with("µs"),
+            "{said}"
+        );
+        assert!(last.starts_with("max: ") && last.contains(" 900") && left.is_empty(), "{said}");
+        assert_eq!((&said["reach"], &said["alone"]), (&0.into(), &1.into()), "{said}");
+        assert!(said["before"].as_u64().is_some_and(|it| it > 0), "{said}");
+        assert_eq!(said["hidden"], serde_json::json!(["false", 0]), "{said}");
+        assert_eq!(said["again"], serde_json::json!(["true", said["before"]]), "{said}");
+        let tools = serde_json::json!(["Copy table", "SVG", "PNG", "Enlarge", "CSV"]);
+        let has = |it: &Value| said["tools"].as_array().unwrap().contains(it);
+        assert!(tools.as_array().unwrap().iter().all(has), "{said}");
     }
 }

@@ -1,4 +1,5 @@
-// Comfort only: sorting, theme, highlighting, saving the data. The page says all without it.
+// Comfort only: sorting, theme, arms to hide, figures under the pointer, saving. The page says all
+// without it.
 "use strict";
 (() => {
   const byId = (id) => document.getElementById(id);
@@ -57,19 +58,219 @@
     root.dataset.theme = now === "dark" ? "light" : "dark";
   }
 
-  function save() {
+  const make = (name, text, act) => {
+    const node = document.createElement(name);
+    node.textContent = text;
+    if (act) {
+      node.type = "button";
+      node.addEventListener("click", act);
+    }
+    return node;
+  };
+
+  function download(content, type, name) {
     const link = document.createElement("a");
-    const data = JSON.stringify(JSON.parse(byId("data").textContent), null, 2);
-    link.href = URL.createObjectURL(new Blob([data], { type: "application/json" }));
-    link.download = "mongodyno.json";
+    const blob = content instanceof Blob ? content : new Blob([content], { type });
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
+  function save() {
+    const data = JSON.stringify(JSON.parse(byId("data").textContent), null, 2);
+    download(data, "application/json", "mongodyno.json");
+  }
+
+  // Buttons that hide an arm in all pictures and tables; with Shift all others.
+  function makeArms() {
+    const sheet = document.head.appendChild(document.createElement("style")).sheet;
+    const hidden = new Set();
+    const keys = [...document.querySelectorAll(".key")].map((key) => {
+      const button = make("button", "", (event) => toggle(key.dataset.n, event.shiftKey));
+      button.className = "key";
+      button.dataset.n = key.dataset.n;
+      button.title = "Hide or show this arm; with Shift, show it alone";
+      button.append(...key.childNodes);
+      key.replaceWith(button);
+      return button;
+    });
+    function toggle(arm, alone) {
+      const others = keys.map((key) => key.dataset.n).filter((n) => n !== arm);
+      if (!alone) {
+        if (!hidden.delete(arm)) hidden.add(arm);
+      } else {
+        const is = others.every((n) => hidden.has(n)) && !hidden.has(arm);
+        hidden.clear();
+        if (!is) others.forEach((n) => hidden.add(n));
+      }
+      show();
+    }
+    function show() {
+      while (sheet.cssRules.length) sheet.deleteRule(0);
+      for (const n of hidden) sheet.insertRule(`:is(.mark, .named, tr).${n} { display: none; }`);
+      for (const key of keys) key.ariaPressed = String(!hidden.has(key.dataset.n));
+    }
+    show();
+  }
+
+  const isHidden = (node) => getComputedStyle(node).display === "none";
+  const figures = (plot) => [...plot.querySelectorAll(":scope > .mark")].map((node) => ({
+    node,
+    name: node.dataset.arm,
+    values: node.dataset.values.split(" ").map((text) => text.split(":").map(Number)),
+  }));
+  const written = (value) => Number(value.toPrecision(3)).toLocaleString("en", {
+    maximumSignificantDigits: Math.max(3, String(Math.trunc(value)).length),
+  });
+
+  // The figures of the place under the pointer, or chosen by arrow keys.
+  function makeReadable(plot) {
+    const svg = plot.ownerSVGElement;
+    const places = plot.dataset.places.split("|");
+    const at = plot.dataset.at.split(" ").map(Number);
+    const [bottom, top] = plot.dataset.y.split(" ").slice(3);
+    const cursor = document.createElementNS(svg.namespaceURI, "path");
+    cursor.setAttribute("class", "soft cursor");
+    cursor.setAttribute("stroke", "#59635f");
+    plot.append(cursor);
+    const readout = make("p", "");
+    readout.className = "readout";
+    readout.setAttribute("role", "status");
+    svg.closest("figure").append(readout);
+    let place = -1;
+    const read = (index) => {
+      place = Math.min(Math.max(index, 0), at.length - 1);
+      cursor.setAttribute("d", `M${at[place]} ${top}V${bottom}`);
+      const shown = figures(plot).filter((it) => !isHidden(it.node));
+      const texts = shown.map(({ name, values }) => {
+        const [value, low, high] = values[place] ?? [];
+        if (!(value >= 0)) return null;
+        const ends = low >= 0 ? ` (${written(low)} to ${written(high)})` : "";
+        return `${name} ${written(value)}${ends}`;
+      });
+      const found = texts.filter((text) => text).join(" · ");
+      readout.textContent = `${places[place]}: ${found || "n/a"} ${plot.dataset.unit}`;
+    };
+    const end = () => {
+      place = -1;
+      cursor.removeAttribute("d");
+      readout.textContent = "";
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY);
+      const { x } = point.matrixTransform(plot.getScreenCTM().inverse());
+      const off = at.map((it) => Math.abs(it - x));
+      read(off.indexOf(Math.min(...off)));
+    });
+    svg.addEventListener("pointerleave", end);
+    svg.addEventListener("blur", end);
+    svg.tabIndex = 0;
+    svg.addEventListener("keydown", (event) => {
+      const steps = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: at.length };
+      const to = steps[event.key];
+      if (event.key === "Escape") end();
+      if (to === undefined) return;
+      event.preventDefault();
+      read(to);
+    });
+  }
+
+  const cell = (text) => `"${text.replace(/^[=+\-@]/, "'$&").replaceAll('"', '""')}"`;
+
+  function csvOf(svg) {
+    const rows = [["arm", "place", "unit", "value", "low", "high"].join(",")];
+    for (const plot of svg.querySelectorAll(".plot")) {
+      const places = plot.dataset.places.split("|");
+      for (const { node, name, values } of figures(plot).filter((it) => !isHidden(it.node))) {
+        values.forEach(([value, low, high], at) => {
+          if (!(value >= 0)) return;
+          const words = [name, places[at], plot.dataset.unit].map(cell);
+          rows.push([...words, value, low ?? "", high ?? ""].join(","));
+        });
+      }
+    }
+    return `${rows.join("\n")}\n`;
+  }
+
+  // The picture as it is shown: hidden arms are left out.
+  function svgOf(svg) {
+    const copy = svg.cloneNode(true);
+    const [own, copied] = [svg, copy].map((it) => [...it.querySelectorAll(".mark, .named")]);
+    own.forEach((node, at) => isHidden(node) && copied[at].remove());
+    copy.querySelectorAll(".cursor").forEach((node) => node.remove());
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  function savePng(svg, name) {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => download(blob, "image/png", name));
+    };
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgOf(svg))}`;
+  }
+
+  function makeSavable(figure) {
+    const shown = () => [...figure.querySelectorAll(".picture")].find((it) => !isHidden(it));
+    if (!figure.querySelector(".picture")) return;
+    const tools = make("p", "");
+    tools.className = "do";
+    const large = make("button", "Enlarge", () => {
+      large.ariaPressed = String(figure.classList.toggle("wide"));
+    });
+    if (figure.parentElement.classList.contains("charts")) tools.append(large);
+    tools.append(
+      make("button", "SVG", () => download(svgOf(shown()), "image/svg+xml", "mongodyno.svg")),
+      make("button", "PNG", () => savePng(shown(), "mongodyno.png")),
+    );
+    if (figure.querySelector(".plot")) {
+      const save = () => download(csvOf(shown()), "text/csv", "mongodyno.csv");
+      tools.append(make("button", "CSV", save));
+    }
+    figure.append(tools);
+  }
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.body.appendChild(make("textarea", text));
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+  }
+
+  function makeCopyable(table) {
+    const tools = make("p", "");
+    tools.className = "do";
+    const button = make("button", "Copy table", async () => {
+      const rows = [...table.rows].filter((row) => !isHidden(row));
+      const line = (row) => [...row.cells].map((it) => it.textContent.trim()).join("\t");
+      await copy(rows.map(line).join("\n"));
+      button.textContent = "Copied";
+    });
+    tools.append(button);
+    table.closest(".scroll")?.after(tools);
+  }
+
   document.querySelectorAll("table.sortable").forEach(makeSortable);
+  document.querySelectorAll("table").forEach(makeCopyable);
+  document.querySelectorAll(".plot").forEach(makeReadable);
+  document.querySelectorAll("figure").forEach(makeSavable);
+  makeArms();
   document.addEventListener("mouseover", (event) => {
     highlight(event.target.closest("[data-arm]")?.dataset.arm ?? null);
   });
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const it of folded) it.open = true;
+  });
+  addEventListener("afterprint", () => folded.forEach((it) => { it.open = false; }));
   byId("theme").addEventListener("click", toggleTheme);
   byId("save")?.addEventListener("click", save);
   document.querySelector(".tools").hidden = false;

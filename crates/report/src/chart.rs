@@ -139,14 +139,16 @@ impl Chart<'_> {
         let across = self.across();
         let (x, y) = (across.data(), upward.data());
         let (names, unit) = (escape(&self.place_names().join("|")), escape(&self.unit));
-        let data = format!(r#"data-unit="{unit}" data-places="{names}""#);
+        let at = (0..self.length()).map(|place| short(self.x(&across, place)));
+        let at = at.collect::<Vec<_>>().join(" ");
+        let data = format!(r#"data-unit="{unit}" data-places="{names}" data-at="{at}""#);
         chart.raw(format_args!(r#"<g class="plot" data-x="{x}" data-y="{y}" {data}>"#));
         self.grid(&mut chart, &across, &upward);
         let mut below = vec![0.0; self.length()];
         for (number, series) in self.series.iter().enumerate() {
             let look = self.look(number);
             let (name, class) = (escape(&series.name), look.class());
-            let values: Vec<String> = series.points.iter().map(figure).collect();
+            let values: Vec<String> = series.points.iter().map(|it| figure(it.as_ref())).collect();
             let values = values.join(" ");
             chart.raw(format_args!(
                 r#"<g class="mark {class}" data-arm="{name}" data-values="{values}">"#
@@ -311,7 +313,7 @@ impl Chart<'_> {
             let [left, y, across, height] = sides.map(short);
             let title = escape(&format!("{}: {}", series.name, point.words(&self.unit)));
             let size = format!(r#"x="{left}" y="{y}" width="{across}" height="{height}""#);
-            chart.raw(format_args!(r#"<rect {fill} {size}><title>{title}</title></rect>"#));
+            chart.raw(format_args!("<rect {fill} {size}><title>{title}</title></rect>"));
             if bottom - top > 13.0 {
                 let at = (x + width / 2.0 + 6.0, f64::midpoint(bottom, top) + 4.0);
                 let text = format::figure(point.median);
@@ -366,7 +368,7 @@ impl Chart<'_> {
 }
 
 /// A figure for the script: `9.5e3`, with its interval `9.5e3:9.1e3:9.9e3`.
-fn figure(point: &Option<Point>) -> String {
+fn figure(point: Option<&Point>) -> String {
     let Some(point) = point else { return "-".to_owned() };
     let ends = point.interval.map_or_else(Vec::new, |(low, high)| vec![low, high]);
     let all = [point.median].into_iter().chain(ends).map(format::digits);

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::study::page::StudyReport;
 use base::error::{Error, Result};
 use judge::analysis::joint::JointAnalysis;
+use judge::analysis::latencies::PhaseLatency;
 use judge::analysis::types::Analysis;
 use record::folder::Series;
 use record::records::{Experiment, Run};
@@ -47,8 +48,9 @@ pub struct Report<'a> {
     pub analysis: &'a Analysis,
     /// The folder's records, for formats with a line a round.
     pub runs: &'a [Run],
-    /// For the one that writes it; else empty.
+    /// For formats that show it; else empty.
     pub series: &'a Series,
+    pub latencies: &'a [PhaseLatency],
     pub options: &'a Options,
 }
 

@@ -22,6 +22,6 @@ pub const FORMAT: Format = Format {
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let data = serde_json::to_string(report.analysis)?;
     let palette = view::palette(report.analysis);
-    let page = page::page(report.analysis, &palette);
+    let page = page::page(report, &palette);
     page_template::write("index.html", page, &palette, &data, out)
 }

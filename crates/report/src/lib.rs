@@ -28,6 +28,7 @@ mod lines;
 mod markdown;
 mod markup;
 mod page;
+mod page_charts;
 mod page_template;
 mod paint;
 pub mod palette;

@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::answer_lines;
 use super::axis::Axis;
 use super::drawing::Drawing;
+use super::formats::Report;
 use super::history;
+use super::page_charts;
 use super::palette::Palette;
 use super::plot_rows;
 use super::plots;
@@ -60,6 +62,7 @@ struct PageAnswer {
 struct PagePhase<'a> {
     view: PhaseView<'a>,
     wire: Option<WireTable>,
+    charts: Vec<String>,
     anchor: String,
     /// Other figures that differ, and drift within the phase.
     also: Vec<String>,
@@ -121,14 +124,15 @@ struct PageArm {
 }
 
 /// Everything the template places.
-pub fn page<'a>(analysis: &'a Analysis, palette: &Palette) -> Page<'a> {
+pub fn page<'a>(report: &Report<'a>, palette: &Palette) -> Page<'a> {
+    let analysis = report.analysis;
     let unavailable = analysis.unavailable.iter();
     let phases = view::phases(analysis).into_iter().enumerate();
     let (answers, phases) = phases
         .map(|(index, view)| {
             let anchor = format!("phase-{}", index + 1);
             let answer = answer(analysis, &view, palette, anchor.clone());
-            (answer, phase(analysis, view, palette, anchor))
+            (answer, phase(report, view, palette, anchor))
         })
         .unzip();
     Page {
@@ -223,19 +227,22 @@ const CHANGES: &str = "Change of time per operation against the baseline: estima
 const ROUNDS: &str = "Throughput of every round, the first on top; the line is their median.";
 
 fn phase<'a>(
-    analysis: &'a Analysis,
+    report: &Report<'a>,
     view: PhaseView<'a>,
     palette: &Palette,
     anchor: String,
 ) -> PagePhase<'a> {
+    let analysis = report.analysis;
     // The view's name is cleaned; the records are looked up by the name they carry.
     let compared = analysis.comparisons.iter().filter(|c| clean(&c.phase) == view.name);
     let of_rounds = plots::rounds(analysis, &view, palette);
     let axis = Axis::of_rounds(of_rounds.iter());
-    let dots = axis.map(|axis| plots::plot(&view.name, &of_rounds, &axis, &plot_rows::WIDE).svg());
+    let dots =
+        axis.map(|axis| plots::plot(&view.name, &of_rounds, &axis, &plot_rows::BESIDE).svg());
     let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
     PagePhase {
         wire: wire_table::table(analysis, &view.name),
+        charts: page_charts::charts(report, &view.name, palette).iter().map(Drawing::svg).collect(),
         anchor,
         also: view.verdicts.iter().flat_map(|verdict| also(analysis, verdict)).collect(),
         comparisons: compared.map(|c| comparison(analysis, c)).collect(),

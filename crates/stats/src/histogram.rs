@@ -56,6 +56,11 @@ impl Histogram {
         self.counts.len()
     }
 
+    /// Values from `low_ns` to `high_ns`, both included, as far as the buckets can tell.
+    pub fn count_between(&self, low_ns: u64, high_ns: u64) -> u64 {
+        if high_ns < low_ns { 0 } else { self.counts.count_between(low_ns, high_ns) }
+    }
+
     /// At the bucket's lowest equivalent; None when empty.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.min())

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod conditions;
 pub mod documents;
 pub mod joint;
+pub mod latencies;
 pub mod pooled_quantiles;
 pub mod rounds;
 pub mod rows;

@@ -24,12 +24,25 @@ pub fn pooled<'a>(
     folder: &Folder,
     logs: impl Iterator<Item = Option<&'a str>>,
 ) -> Result<BTreeMap<String, Quantiles>> {
-    let mut sums: BTreeMap<String, Histogram> = BTreeMap::new();
+    let mut sums = BTreeMap::new();
+    each(folder, logs, &mut sums, |_, _, _| ())?;
+    Ok(sums.into_iter().map(|(tag, sum)| (tag, Quantiles::of(&sum))).collect())
+}
+
+/// Adds up the interval logs by tag; `take` is given the tag, the second and the histogram of each
+/// interval.
+pub fn each<'a>(
+    folder: &Folder,
+    logs: impl Iterator<Item = Option<&'a str>>,
+    sums: &mut BTreeMap<String, Histogram>,
+    mut take: impl FnMut(&str, u64, &Histogram),
+) -> Result<()> {
     let kept = missing(folder).is_none();
     for name in logs.flatten().filter(|_| kept) {
         let read = IntervalLog::each(&folder.read(name, HLOG_BYTES_MAX)?, |interval| {
             let tag = interval.tag.unwrap_or_default();
             if sums.len() < TAGS_MAX || sums.contains_key(&tag) {
+                take(&tag, interval.start.as_secs(), &interval.histogram);
                 sums.entry(tag).or_default().add(&interval.histogram);
             }
         });
@@ -38,5 +51,5 @@ pub fn pooled<'a>(
             Error::new(Exit::Environment, format!("{}: {error}", path.display()), "")
         })?;
     }
-    Ok(sums.into_iter().map(|(tag, sum)| (tag, Quantiles::of(&sum))).collect())
+    Ok(())
 }
