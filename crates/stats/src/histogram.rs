@@ -56,7 +56,7 @@ impl Histogram {
         self.counts.len()
     }
 
-    /// Values from `low_ns` to `high_ns`, both included, as far as the buckets can tell.
+    /// Values from `low_ns` to `high_ns`, both included, with the precision of the buckets.
     pub fn count_between(&self, low_ns: u64, high_ns: u64) -> u64 {
         if high_ns < low_ns { 0 } else { self.counts.count_between(low_ns, high_ns) }
     }
