@@ -38,6 +38,7 @@ fn page(path: &Path) -> String {
             "fast: 12.3 ms.".to_owned(),
         ],
         answer: answer.to_owned(),
+        number: "12.3 ms".to_owned(),
     };
     let view = View {
         title: "Broker <b>study</b>".to_owned(),

@@ -25,7 +25,7 @@ fn assert_readable(lab: &Lab) {
 /// Resumes a cut study of one arm and three rounds, with `kept` finished runs.
 fn assert_goes_on(lab: &Lab, kept: &[String], more: &[&str]) {
     let (before, _) = read(lab);
-    let output = lab.run([&["resume", "out"], more].concat());
+    let output = lab.run([&["resume", "out", "--details"], more].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let expected = format!("going on after round {}: study broker ", kept.len());
     assert!(stderr(&output).contains(&expected), "{}", said(&output));

@@ -61,7 +61,7 @@ fn assert_valid(validator: &Validator, value: &Value) {
 }
 
 fn report(lab: &Lab, format: &str) -> Vec<u8> {
-    let mut command = lab.command(["report", "out", "--format", format]);
+    let mut command = lab.command(["report", "out", "--format", format, "--details"]);
     // Names of arms are not cut in two.
     let output = command.env("COLUMNS", "180").output().expect("the binary runs");
     assert_eq!(code(&output), 0, "{format}: {}", said(&output));

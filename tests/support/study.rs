@@ -38,7 +38,7 @@ pub fn study_lab(test: &str, drivers: &[&str]) -> Option<Lab> {
 /// The words of a study of these drivers with so many messages, into the folder `out`.
 pub fn words(drivers: &[&str], messages: u32, more: &[&str]) -> Vec<String> {
     // Not every driver reads messages, and the fastest of those asked for would differ by test.
-    let mut words = vec!["study", "broker", "--out", "out", "--consumer", "rust"];
+    let mut words = vec!["study", "broker", "--out", "out", "--consumer", "rust", "--details"];
     words.extend(LITTLE);
     words.extend(drivers.iter().flat_map(|driver| ["-d", driver]));
     words.extend(more);

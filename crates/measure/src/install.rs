@@ -24,6 +24,7 @@ use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use base::say;
 use record::records::{DriverShare, Unavailable};
+use record::unavailable::not_measured;
 use workload::plan::Plan;
 
 /// Characters of an installer's last line that the live line shows.
@@ -185,9 +186,8 @@ impl Wanted {
             let adapter = asked[place].to_owned();
             unavailable.push(Unavailable { adapter, reason, hint, unasked });
         }
-        let unasked: Vec<Unavailable> =
-            unavailable.iter().filter(|it| it.unasked).cloned().collect();
-        if let Some(line) = Unavailable::not_measured(&unasked) {
+        let unasked = unavailable.iter().filter(|it| it.unasked).map(|it| it.adapter.as_str());
+        if let Some(line) = not_measured(&unasked.collect::<Vec<_>>()) {
             tell(&line);
         }
         if first_lost {

@@ -22,7 +22,7 @@ pub mod servers_folder;
 mod settings;
 pub mod study_folder;
 pub mod sweep_folder;
-mod unavailable;
+pub mod unavailable;
 pub mod unbegun;
 pub mod wire;
 pub mod words;

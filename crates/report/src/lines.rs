@@ -14,6 +14,9 @@ const MIN_WIDTH: u16 = 60;
 /// Columns before the value of a field.
 pub const FIELD: usize = 11;
 
+/// Lines that a terminal shows at once.
+pub const SCREEN: usize = 24;
+
 /// Where lines go.
 pub struct Page<'a> {
     pub out: &'a mut dyn Write,

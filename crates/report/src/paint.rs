@@ -23,6 +23,15 @@ impl Ink {
         }
     }
 
+    /// Of `Yes`, `No` or `Not shown`, as the badges of the page have it.
+    pub fn of_answer(answer: &str) -> Self {
+        match answer {
+            "Yes" => Self::Green,
+            "No" => Self::Red,
+            _ => Self::Yellow,
+        }
+    }
+
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "0",

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::answer_lines;
 use super::formats::{Options, Report};
-use super::lines::{FIELD, Page};
+use super::lines::{FIELD, Page, SCREEN};
 use super::paint::Ink;
 use super::screen_table;
 use super::text::{clip, width, wrap};
@@ -13,11 +13,10 @@ use super::view;
 use base::say::clean;
 use base::strings::shell_quoted;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, Objective};
-use record::records::{Ended, Machine, Unavailable};
+use record::records::{Ended, Machine};
+use record::unavailable::not_measured;
 use stats::verdict::Verdict;
 
-/// Lines that a terminal shows at once.
-const LINES: usize = 24;
 const DOUBTS_MAX: usize = 3;
 
 /// A line below the table.
@@ -37,12 +36,12 @@ pub fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let missing = missing(analysis);
     // The title, the blank line and the last one.
     let others = table.len() + found.len() + missing.iter().count() + 3;
-    let room = LINES.checked_sub(others).filter(|room| *room > 0);
+    let room = SCREEN.checked_sub(others).filter(|room| *room > 0);
     let doubts = doubts(analysis, room.unwrap_or(DOUBTS_MAX).min(DOUBTS_MAX));
     for (name, ink, text) in found.into_iter().chain(doubts).chain(missing) {
         page.remark(name, ink, &text)?;
     }
-    rest(analysis, options, &mut page)
+    rest(&view::again(analysis), options, &mut page)
 }
 
 /// `crud · embedded MongoDB 6.0.5, standalone · AMD EPYC, 2 cores, 23.5 GiB · 6 rounds, quick`.
@@ -200,18 +199,19 @@ fn doubts(analysis: &Analysis, max: usize) -> Vec<Remark> {
 
 /// What this machine cannot run: the reasons are those of `adapters list`.
 fn missing(analysis: &Analysis) -> Option<Remark> {
-    let line = Unavailable::not_measured(&analysis.unavailable)?;
+    let names: Vec<&str> = analysis.unavailable.iter().map(|it| it.adapter.as_str()).collect();
+    let line = not_measured(&names)?;
     Some(("missing", Ink::Dim, clean(&line)))
 }
 
 /// Where everything else is.
-fn rest(analysis: &Analysis, options: &Options, page: &mut Page) -> io::Result<()> {
-    let again = format!("{} --details", view::again(analysis));
+pub fn rest(again: &str, options: &Options, page: &mut Page) -> io::Result<()> {
+    let again = format!("{} --details", clean(again));
     let Some(path) = options.page.as_deref().map(clean) else {
         return page.field("details", &again);
     };
     let mut ways = vec![format!("{again} · {path}")];
-    if path == format!("{}/report.html", clean(&analysis.experiment)) {
+    if path.strip_suffix("/report.html").is_some_and(|folder| again.contains(folder)) {
         ways.push(format!("{again} · report.html there"));
     }
     ways.push(format!("{path} (or --details)"));

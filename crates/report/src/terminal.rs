@@ -22,7 +22,7 @@ pub const FORMAT: Format = Format {
     name: "terminal",
     about: "Tables and sentences",
     experiments: Some((render, joint)),
-    study: Some(|it, options, out| Ok(study::terminal(&it.view(), options, out))),
+    study: Some(|it, options, out| Ok(of_view(&it.view(), options, out))),
 };
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -56,8 +56,13 @@ fn details(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     footer(analysis, options, &mut page)
 }
 
+fn of_view(view: &study::View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let write = if options.details { study::details } else { study::overview };
+    write(view, options, out)
+}
+
 fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
-    study::terminal(&joint.view(), joint.options, out)?;
+    of_view(&joint.view(), joint.options, out)?;
     if joint.options.details { joint.each(details, out) } else { Ok(()) }
 }
 

@@ -104,6 +104,8 @@ pub struct EvidenceView {
     pub sentences: Vec<String>,
     /// `Yes`, `No` or `Not shown`; the first sentence begins with it.
     pub answer: String,
+    /// The number that lies nearest to the limit, with its interval; empty where there is none.
+    pub number: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,8 +1,9 @@
-//! The study for a terminal: the tables, what was lost, the answer.
+//! All of a study for a terminal: answers, tables, what was lost, and the evidence.
 
 use std::io::{self, Write};
 
 use super::page::View;
+use super::questions::questions;
 use super::table::Table;
 use crate::formats::Options;
 use crate::lines::Page;
@@ -14,13 +15,17 @@ use base::say::clean;
 /// Facts of the experiment; the page has more.
 const FACTS: [&str; 6] = ["Values", "Server", "Consumer", "Machine", "Clock", "Rounds"];
 
-pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+pub fn details(view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::new(options, out);
     let title = page.paint.ink(Ink::Bold, &clean(&view.title));
     page.line(&title)?;
     for (name, value) in view.facts.iter().filter(|(name, _)| FACTS.contains(&name.as_str())) {
         page.field(&name.to_lowercase(), &clean(value))?;
     }
+    if !view.evidence.is_empty() {
+        page.line("")?;
+    }
+    questions(view, &mut page)?;
     for (title, lines) in &view.answers {
         page.list(&clean(title), Ink::Bold, &clean_all(lines))?;
     }
@@ -52,7 +57,7 @@ pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Resu
     page.field("again", &clean(&view.again))
 }
 
-fn table(from: &Table, page: &mut Page) -> io::Result<()> {
+pub fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     let columns = from.columns.iter().enumerate();
     let shown: Vec<usize> =
         columns.filter(|(_, column)| !column.page_only).map(|(at, _)| at).collect();

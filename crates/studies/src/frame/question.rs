@@ -263,6 +263,12 @@ impl Question {
         })
     }
 
+    fn number_text(&self) -> String {
+        let row = self.rows.iter().find(|row| row.value.is_some() && row.value == self.number);
+        row.and_then(|row| Some(row.value?.text(|value| words_text(&row.unit, value))))
+            .unwrap_or_default()
+    }
+
     pub fn view(&self) -> EvidenceView {
         let claim = self.claim.as_ref().map_or(String::new(), |claim| format!("({claim}) "));
         let answer = format!("{}. {}", self.answer.word(), self.sentence);
@@ -273,6 +279,7 @@ impl Question {
             heading: claim + &self.text,
             sentences: sentences.collect(),
             answer: self.answer.word().to_owned(),
+            number: self.number_text(),
         }
     }
 }
