@@ -23,7 +23,7 @@ impl Ink {
         }
     }
 
-    /// Of `Yes`, `No` or `Not shown`, as the badges of the page have it.
+    /// The look of `Yes`, `No` or `Not shown`.
     pub fn of_answer(answer: &str) -> Self {
         match answer {
             "Yes" => Self::Green,
