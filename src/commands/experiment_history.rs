@@ -46,7 +46,9 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
 /// The store; each line that is none is named.
 fn read(path: &Path) -> Result<Vec<StoredExperiment>> {
     let (experiments, broken) = store::read(path)?;
-    broken.iter().for_each(|line| say!("warning: {line}"));
+    for line in &broken {
+        say!("warning: {line}");
+    }
     Ok(experiments)
 }
 

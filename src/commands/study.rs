@@ -28,7 +28,6 @@ use record::records::{Ended, SCHEMA_VERSION};
 use record::study_folder::{StudyPart, StudyRecord};
 use record::words::Words;
 use studies::STUDIES;
-use studies::answerable::answerable;
 
 /// Runs the verb.
 pub async fn run(args: StudyArgs) -> Result<()> {
@@ -175,20 +174,8 @@ async fn go_on(
     let all: Vec<_> = open.iter().map(|it| (&it.part, &it.ask)).collect();
     let mut fits = study_fit::fit(&all, budget, folder, &manifests)?;
     if here.plan {
-        for (Open { ask, part, .. }, fit) in open.iter().zip(&mut fits) {
-            match super::run::check_server(ask, ask.request.server()?) {
-                // A study leaves it out.
-                Err(error) if part.needs.is_some() && error.exit == Exit::Environment => {
-                    fit.left_out.get_or_insert(error.message);
-                }
-                checked => checked?,
-            }
-        }
-        let made = all.iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
-        let made: Vec<&StudyPart> = made.map(|((part, _), _)| *part).collect();
         let study = studies::find(&record.study).ok_or_else(|| unknown(&record.study))?;
-        let questions = answerable(study, &made)?;
-        return super::print(&(study_fit::text(&fits) + &study_fit::questions_text(&questions)));
+        return super::print(&study_fit::plan_text(study, &all, &mut fits)?);
     }
     if !fits.is_empty() {
         say!("{}", study_fit::summary(&fits));

@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use super::PlainTable;
 use super::requested_limits::starts_mongod;
+use super::run::check_server;
 use super::run_plan::RunPlan;
 use crate::ask::Ask;
 use adapter::manifest::Manifest;
-use base::error::{Error, Result};
+use base::error::{Error, Exit, Result};
 use base::paths::free_bytes;
 use measure::capacity;
 use measure::progress::duration;
 use record::samples::SAMPLE_BUDGET_BYTES;
 use record::study_folder::StudyPart;
 use server::Host;
-use studies::answerable::PlannedQuestion;
+use studies::Study;
+use studies::answerable::{PlannedQuestion, answerable};
 
 /// What a part comes to.
 pub struct PartFit {
@@ -115,8 +117,30 @@ pub fn summary(fits: &[PartFit]) -> String {
     format!("about {} in all: {} of {} parts", duration(takes), made.len(), fits.len())
 }
 
-/// For `--plan`.
-pub fn text(fits: &[PartFit]) -> String {
+/// What `--plan` prints.
+///
+/// # Errors
+/// A server that a run of a part would refuse.
+pub fn plan_text(
+    study: &dyn Study,
+    parts: &[(&StudyPart, &Ask)],
+    fits: &mut [PartFit],
+) -> Result<String> {
+    for ((part, ask), fit) in parts.iter().zip(fits.iter_mut()) {
+        match check_server(ask, ask.request.server()?) {
+            // A study leaves it out.
+            Err(error) if part.needs.is_some() && error.exit == Exit::Environment => {
+                fit.left_out.get_or_insert(error.message);
+            }
+            checked => checked?,
+        }
+    }
+    let made = parts.iter().zip(fits.iter()).filter(|(_, fit)| fit.left_out.is_none());
+    let made: Vec<&StudyPart> = made.map(|((part, _), _)| *part).collect();
+    Ok(text(fits) + &questions_text(&answerable(study, &made)?))
+}
+
+fn text(fits: &[PartFit]) -> String {
     let mut table = PlainTable::default();
     table.add_row(["part", "arms", "phases", "rounds", "time"]);
     for it in fits {
@@ -131,7 +155,7 @@ pub fn text(fits: &[PartFit]) -> String {
 }
 
 /// The questions that these parts can answer, and what they lack for the others.
-pub fn questions_text(questions: &[PlannedQuestion]) -> String {
+fn questions_text(questions: &[PlannedQuestion]) -> String {
     let name = |it: &PlannedQuestion| match &it.claim {
         Some(claim) => format!("({claim}) {}", it.text),
         None => it.text.clone(),
@@ -144,7 +168,8 @@ pub fn questions_text(questions: &[PlannedQuestion]) -> String {
     let lines = |all: &[&PlannedQuestion]| all.iter().map(|it| line(it)).collect::<String>();
     let listed = [("can answer", answered), ("cannot answer", open)].into_iter();
     let listed = listed.filter(|(_, all)| !all.is_empty());
-    listed.map(|(which, all)| format!("\n{which}:{}\n", lines(&all))).collect()
+    let listed = listed.map(|(which, all)| format!("\n{which}:{}\n", lines(&all)));
+    listed.collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ impl Folder {
     /// Keeps other experiments out of the folder while the file is open. The lock ends with the
     /// process, however that ends. Fails where an experiment is at work.
     pub fn lock(&self) -> Result<File> {
-        lock(&self.path)
+        plain::lock(&self.path)
     }
 
     /// Bytes of its raw samples.
@@ -223,19 +223,6 @@ impl Folder {
             )),
             None => Ok((runs, torn)),
         }
-    }
-}
-
-/// The same for a folder that need not hold an experiment yet.
-pub(crate) fn lock(path: &Path) -> Result<File> {
-    let lock = File::open(path).map_err(|error| Error::file("open", path, &error))?;
-    match lock.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
-            format!("an experiment is at work in {}", path.display()),
-            "wait for its end",
-        )),
-        // A file system without locks has to do without.
-        _ => Ok(lock),
     }
 }
 

@@ -11,6 +11,8 @@ use nix::fcntl::{OFlag, open as open_at_cwd, openat, renameat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use base::error::{Error, Result};
+
 /// Opens a file to read. `name` is relative to `folder` and made of plain parts. Fails on a link on
 /// the way, and on anything but an ordinary file.
 pub fn open(folder: &Path, name: &str) -> io::Result<File> {
@@ -99,6 +101,19 @@ fn ordinary(above: &OwnedFd, name: &str, how: OFlag) -> io::Result<File> {
 
 fn invalid(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
+}
+
+/// The same for a folder that need not hold an experiment yet.
+pub(crate) fn lock(path: &Path) -> Result<File> {
+    let lock = File::open(path).map_err(|error| Error::file("open", path, &error))?;
+    match lock.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
+            format!("an experiment is at work in {}", path.display()),
+            "wait for its end",
+        )),
+        // A file system without locks has to do without.
+        _ => Ok(lock),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::folder::lock;
+use crate::plain::lock;
 use base::error::{Error, Result};
 use base::paths::new_or_empty;
 

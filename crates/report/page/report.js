@@ -121,7 +121,7 @@
     values: node.dataset.values.split(" ").map((text) => text.split(":").map(Number)),
   }));
   const written = (value) => Number(value.toPrecision(3)).toLocaleString("en", {
-    maximumSignificantDigits: Math.max(3, String(Math.trunc(value)).length),
+    maximumFractionDigits: 20,
   });
 
   // The figures of the place under the pointer, or chosen by arrow keys.

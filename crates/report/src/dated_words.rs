@@ -105,7 +105,10 @@ pub fn quiet(on: &OnMachine) -> Vec<String> {
         let threshold = format::threshold(line.threshold_percent);
         let metric = format!("{} ({threshold} %)", line.metric.definition().label);
         let count = line.count();
-        match lines.iter_mut().find(|(known, of, _)| (&*known, *of) == (&about, count)) {
+        match lines
+            .iter_mut()
+            .find(|(known, of, _)| (known.as_str(), *of) == (about.as_str(), count))
+        {
             Some((.., metrics)) if metrics.contains(&metric) => {}
             Some((.., metrics)) => metrics.push(metric),
             None => lines.push((about, count, vec![metric])),

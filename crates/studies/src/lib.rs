@@ -11,11 +11,11 @@ pub mod driver_upgrade;
 pub mod finished;
 pub mod frame;
 pub mod noise;
-#[cfg(test)]
-mod originals;
 pub mod outcome;
 mod study;
 mod table;
+#[cfg(test)]
+mod tests;
 pub mod write_cost;
 
 pub use definition::Asked;

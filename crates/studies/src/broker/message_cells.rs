@@ -195,7 +195,7 @@ fn lost(run: &Run, phase: &str) -> Option<String> {
     reason.map(|reason| format!("round {}: {reason}", run.round))
 }
 
-/// Why the messages of a phase tell nothing of its driver: with many failed inserts the others are
+/// Why the messages of a phase do not describe its driver: with many failed inserts the others are
 /// no fair sample.
 pub fn failed_inserts(phase: &PhaseRun) -> Option<&str> {
     let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == GateId::Errors)?;

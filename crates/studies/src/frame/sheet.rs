@@ -18,9 +18,8 @@ pub enum Names {
 
 impl Names {
     pub fn has(&self, name: &str) -> bool {
-        let is = |known: &String| match known.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => known == name,
+        let is = |known: &String| {
+            known.strip_suffix('*').map_or(known == name, |start| name.starts_with(start))
         };
         match self {
             Self::Any => true,
@@ -80,8 +79,7 @@ impl Coordinate {
 pub struct CellSelector {
     pub part: Names,
     pub phase: Names,
-    /// Beside names of arms: `first` and `last` are the first and the last arm of each driver that
-    /// has several.
+    /// Beside names of arms: `first` and `last` of the arms of each driver that has several.
     pub arm: Names,
     pub metric: Names,
 }
