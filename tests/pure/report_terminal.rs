@@ -20,7 +20,7 @@ fn five_arms() -> Analysis {
     analysis.comparisons.retain(|row| ids.contains(&row.arm));
     analysis.arms.iter_mut().for_each(|arm| arm.failed = 0);
     analysis.quick = true;
-    analysis.experiment = "/home/user/results/20261121T100000Z-4f2a".to_owned();
+    "/home/user/results/20261121T100000Z-4f2a".clone_into(&mut analysis.experiment);
     analysis
 }
 
@@ -33,7 +33,9 @@ fn five_arms_in_two_phases_take_one_screen() {
             assert!(text::width(line) <= usize::from(width), "{width} columns: {line}");
         }
         let parts = ["SLOWER", "noise ", "doubt ", "not measured here: java", "--details"];
-        parts.iter().for_each(|part| assert!(out.contains(part), "{part}: {out}"));
+        for part in parts {
+            assert!(out.contains(part), "{part}: {out}");
+        }
         assert_eq!(out.matches("█").next().is_some(), width >= 120, "{width} columns: {out}");
     }
 }
