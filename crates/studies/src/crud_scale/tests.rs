@@ -315,9 +315,8 @@ fn a_run_that_does_not_count_is_named() {
 fn every_format_has_the_figures_of_2010_beside_ours() {
     let parts = made_up(as_in_2010, 0.005);
     for format in ["terminal", "html", "md", "svg"] {
-        let render = |made: &Outcome<'_>| {
-            crate::render(&CrudScaleStudy, made, format, &report::Options::default())
-        };
+        let options = report::Options { details: true, ..report::Options::default() };
+        let render = |made: &Outcome<'_>| crate::render(&CrudScaleStudy, made, format, &options);
         let text = String::from_utf8(looked(&parts, render).expect(format)).expect("text");
         let expected = if format == "svg" { "acknowledged: the cost" } else { "32,210" };
         assert!(text.contains(expected) && text.contains(ORIGINAL), "{format}: {text}");
