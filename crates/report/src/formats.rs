@@ -68,7 +68,7 @@ pub struct Joint<'a> {
 /// Wishes of the reader's surroundings; only the terminal looks at colour and width.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Write ANSI colours; the caller decides by terminal, `--color` and `NO_COLOR`.
+    /// Write ANSI colours; the caller decides by the terminal, `CLICOLOR_FORCE` and `NO_COLOR`.
     pub colour: bool,
     /// Columns of the terminal; None where there is none.
     pub width: Option<u16>,
