@@ -31,7 +31,7 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,pure,400)
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
-	$(call tests,others,900)
+	$(call tests,others,1000)
 	$(call tests,adapters,1600)
 	$(call tests,studies,720)
 	@sort -u $(MDYN_SKIPS)

@@ -39,7 +39,7 @@ fn words(more: &[&str]) -> Vec<String> {
 #[test]
 fn each_arm_is_compared_with_the_baseline_of_its_own_block() {
     let lab = lab();
-    let output = lab.run(words(&["--rounds", "6"]));
+    let output = lab.run(words(&["--rounds", "6", "--details"]));
     assert_eq!(code(&output), 0, "{}", said(&output));
     let blocks = lab.record()["settings"]["blocks"].clone();
     assert_eq!((&blocks["count"], &blocks["by"]), (&4.into(), &"client_memory".into()));

@@ -247,7 +247,7 @@ fn a_server_without_connections_lets_some_fail_and_some_wait() {
     let Some(lab) = lab_with(test, &["python"]) else { return };
     lab.write("crowd.yaml", CROWD);
     let words = ["run", "crowd.yaml", "--out", "out", "-d", "python/maxPoolSize=2", "-d", "python"];
-    let more = ["--rounds", "1", "--interleave", "runs", "--server-connections", "25"];
+    let more = ["--rounds", "1", "--interleave", "runs", "--server-connections", "25", "--details"];
     let output = lab.run(words.iter().chain(&more));
     let record = lab.record();
     assert_eq!(record["server"]["options"]["connections"], 25, "{}", said(&output));

@@ -40,7 +40,7 @@ fn a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told() {
     // 10 % slower on the absorber, 10 % quicker on the other one.
     let test = "servers/a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told";
     let Some(lab) = lab(test, &[110_000, 90_000]) else { return };
-    let output = lab.run(words(&["--rounds", "6"]));
+    let output = lab.run(words(&["--rounds", "6", "--details"]));
     assert_eq!(code(&output), 0, "{}", said(&output));
     let text = flat(&stdout(&output));
     for said in [

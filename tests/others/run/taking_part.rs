@@ -18,7 +18,7 @@ fn an_arm_that_lacks_a_phase_is_in_the_others() {
     lab.fake("single", &[QUICK, "max=1"]);
     lab.write("part.yaml", PHASES);
     let words = ["run", "part.yaml", "--server", "none", "--rounds", "1", "--out", "out"];
-    let output = lab.run(words.iter().chain(&["-d", "even", "-d", "single"]));
+    let output = lab.run(words.iter().chain(&["-d", "even", "-d", "single", "--details"]));
     assert_eq!(code(&output), 0, "{}", said(&output));
     for run in lab.runs() {
         assert!(run["failed"].is_null(), "{run}");
