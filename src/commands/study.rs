@@ -125,6 +125,7 @@ pub async fn resume(args: ResumeArgs) -> Result<()> {
         adapters_dir: args.adapters_dir.clone(),
         offline: args.registry.offline,
         json: args.json,
+        details: args.details.details,
         ..Here::default()
     };
     go_on(record, open, &args.folder, &here, None).await

@@ -23,7 +23,7 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
     let small = ["--set=threads=4", "--set=warmup=0.1"];
     let arms = ["-d", drivers[0], "-d", drivers[1]];
     let asked = [&words[..], &small, &arms].concat();
-    let output = lab.run([&asked[..], &["--budget", "6s", "--out", "out"]].concat());
+    let output = lab.run([&asked[..], &["--budget", "6s", "--out", "out", "--details"]].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     assert!(lab.path("out/versions").exists() && !lab.path("out/reverse").exists());
     let told = flat(&stdout(&output));

@@ -105,7 +105,7 @@ fn the_drivers_of_then_and_of_today() {
     };
     let small = ["--set=messages=300", "--set=seconds_max=0.3", "--set=rate_messages=50"];
     let words = ["study", "broker", "--quick", "--rounds", "1", "--seed", "7", "--out", "out"];
-    let output = lab.run([&words[..], &small].concat());
+    let output = lab.run([&words[..], &small, &["--details"]].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let (experiment, runs) = read(&lab);
     assert_eq!(experiment.ended, Some(Ended::Completed));
@@ -164,7 +164,7 @@ fn a_change_stream_beside_a_tailable_cursor() {
     }
     let Some(lab) = lab_with(test, &["python", "node"]) else { return };
     let words = ["study", "broker", "--parts", "streams", "--quick", "--rounds=1", "--out=out"];
-    let output = lab.run(words);
+    let output = lab.run([&words[..], &["--details"]].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let (folder, experiment) = Folder::open(&lab.path("out/streams")).expect("a part");
     let topology = &experiment.server.topology;
