@@ -32,7 +32,7 @@ fn every_part_has_its_figures() {
         }
     }
     for way in ["write", "read"] {
-        assert_eq!(of(["by-size", &format!("{way}_*"), "", "time_us"]).len(), 5);
+        assert_eq!(of(["by-size", &format!("{way}_*"), "", "time_us"]).len(), 12);
         assert!(median(["by-size", way, "", "fixed_us"]).is_some(), "{way}");
     }
     let stored = of(["stored", "", "server", "stored_documents"]);
