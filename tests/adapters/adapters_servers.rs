@@ -104,6 +104,7 @@ fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
         "--out",
         "out",
         "--tap",
+        "--details",
         "--uri",
         &own,
     ]);

@@ -157,7 +157,7 @@ fn a_phase_with_a_shape_is_measured_where_the_adapter_has_the_class() {
     }
     let arms = lab.record()["arms"].to_string();
     assert!(arms.contains("its adapter has no shape small_document"), "{arms}");
-    let shown = flat(&stdout(&output));
+    let shown = flat(&stdout(&lab.run(["report", "out", "--details"])));
     assert!(shown.contains("not measured: its adapter has no shape small_document"), "{shown}");
 }
 
