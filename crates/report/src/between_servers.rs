@@ -41,12 +41,11 @@ pub fn lists(analysis: &ServersAnalysis) -> Vec<(String, Vec<String>)> {
     }
     let all: Vec<&ComparisonRow> = found(analysis).collect();
     let mut lists: Vec<(String, Vec<String>)> = Vec::new();
-    for of_arm in all.chunk_by(|a, b| (title(a), &a.arm) == (title(b), &b.arm)) {
-        let (title, lines) = (clean(&title(of_arm[0])), lines(of_arm));
-        match lists.last_mut().filter(|(last, _)| *last == title) {
-            Some((_, all)) => all.extend(lines),
-            None => lists.push((title, lines)),
-        }
+    for of_title in all.chunk_by(|a, b| title(a) == title(b)) {
+        let mut arms: Vec<_> = of_title.chunk_by(|a, b| a.arm == b.arm).collect();
+        // The terminal shows the first lines alone: what differs comes before what does not.
+        arms.sort_by_key(|of_arm| !of_arm.iter().any(|row| is_clear(row)));
+        lists.push((clean(&title(of_title[0])), arms.into_iter().flat_map(lines).collect()));
     }
     if lists.is_empty() {
         lists.push(("Between servers".to_owned(), vec![NONE.to_owned()]));
@@ -56,16 +55,17 @@ pub fn lists(analysis: &ServersAnalysis) -> Vec<(String, Vec<String>)> {
     lists
 }
 
+fn is_clear(row: &ComparisonRow) -> bool {
+    match row.verdict {
+        Verdict::Differs => true,
+        Verdict::Slower | Verdict::Faster => !row.direction_only,
+        _ => false,
+    }
+}
+
 /// Lines of one arm: throughput and whatever is told in a sentence, all other metrics in one line.
 fn lines(found: &[&ComparisonRow]) -> Vec<String> {
-    let is_told = |row: &&ComparisonRow| {
-        let is_clear = match row.verdict {
-            Verdict::Differs => true,
-            Verdict::Slower | Verdict::Faster => !row.direction_only,
-            _ => false,
-        };
-        row.metric == Metric::Throughput || is_clear
-    };
+    let is_told = |row: &ComparisonRow| row.metric == Metric::Throughput || is_clear(row);
     let (told, others): (Vec<_>, Vec<_>) = found.iter().partition(|row| is_told(row));
     let sentence = |row: &ComparisonRow| {
         let sentence = clean(&row.sentence);
