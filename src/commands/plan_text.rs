@@ -5,25 +5,16 @@ use std::fmt::Write as _;
 
 use format::fixed;
 use measure::progress::duration;
-use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, measured, planned, stretch};
-use measure::setup::Limits;
-use record::records::Settings;
+use measure::settings::{TURN_OPERATIONS_MIN, TURNS_MIN, measured, planned, stretch};
+use measure::setup::Planned;
+use record::records::{ServerOptions, Settings};
 use stats::threshold::Interleave;
-use workload::plan::{ClientSharing, Limit, Pacing, Phase, Plan};
+use workload::plan::{ClientSharing, Collection, Limit, Pacing, Phase, Plan};
 
-/// Server and limits of the clients.
-pub struct Started<'a> {
-    pub server: &'a str,
-    pub limits: &'a Limits,
-}
-
-pub fn text(
-    plan: &Plan,
-    settings: &Settings,
-    arms: &[String],
-    started: &Started<'_>,
-    estimate: &Estimate,
-) -> String {
+/// `server` is what the clients connect to; `limits` are those of a mongod that is started.
+pub fn text(planned: &Planned, arms: &[String], server: &str, limits: ServerOptions) -> String {
+    let Planned { settings, estimate, .. } = planned;
+    let plan = &planned.workload.plan;
     let mut text = String::new();
     let looks: Vec<String> =
         settings.looks.looks().iter().map(|look| look.rounds.to_string()).collect();
@@ -31,8 +22,8 @@ pub fn text(
     for (name, value) in &plan.parameters {
         let _ = writeln!(text, "          {name} = {value}");
     }
-    let _ = writeln!(text, "server    {}", started.server);
-    for (name, value) in started.limits.server.words() {
+    let _ = writeln!(text, "server    {server}");
+    for (name, value) in limits.words() {
         let _ = writeln!(text, "          {name} {value}");
     }
     let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
@@ -42,7 +33,7 @@ pub fn text(
         ClientSharing::Operation => "clients   as many as workers, by operation in turn\n",
     };
     text.push_str(clients);
-    if let Some(memory) = &started.limits.client_memory {
+    if let Some(memory) = &planned.client_memory {
         let _ = writeln!(text, "memory    {} for each arm's processes together", memory.words());
     }
     if let Some(blocks) = &settings.blocks {
@@ -59,31 +50,38 @@ pub fn text(
         text,
         "time      about {} a round, {} to the first look (longer on a noisy machine)",
         duration(estimate.round),
-        duration(estimate.round * settings.looks.first_rounds())
+        duration(planned.until_look())
     );
     let _ = writeln!(
         text,
         "disk      about {} MB of samples a round (at 10,000 operations a second and worker)",
         estimate.round_sample_bytes >> 20
     );
-    for collection in &plan.collections {
-        let bytes = collection.document_bytes_mean * collection.loaded as f64;
-        let _ = writeln!(
-            text,
-            "\ncollection {}: {} documents of {} bytes loaded ({} MB){}",
-            collection.name,
-            collection.loaded,
-            fixed(collection.document_bytes_mean, 0),
-            fixed(bytes / 1e6, 1),
-            collection.capped.as_ref().map_or(String::new(), |capped| {
-                format!(", capped at {} bytes", capped.size_bytes)
-            }) + &collection
-                .shard
-                .as_ref()
-                .map_or(String::new(), |shard| { format!(", sharded by {}", shard.key) })
-                + if collection.kept { ", kept from arm to arm" } else { "" }
-        );
+    plan.collections.iter().for_each(|it| text.push_str(&collection(it)));
+    phases(&mut text, plan, settings);
+    text
+}
+
+fn collection(collection: &Collection) -> String {
+    let bytes = collection.document_bytes_mean * collection.loaded as f64;
+    let mut text = format!(
+        "\ncollection {}: {} documents of {} bytes loaded ({} MB)",
+        collection.name,
+        collection.loaded,
+        fixed(collection.document_bytes_mean, 0),
+        fixed(bytes / 1e6, 1),
+    );
+    if let Some(capped) = &collection.capped {
+        let _ = write!(text, ", capped at {} bytes", capped.size_bytes);
     }
+    if let Some(shard) = &collection.shard {
+        let _ = write!(text, ", sharded by {}", shard.key);
+    }
+    text.push_str(if collection.kept { ", kept from arm to arm\n" } else { "\n" });
+    text
+}
+
+fn phases(text: &mut String, plan: &Plan, settings: &Settings) {
     let mut before: Option<&str> = None;
     for (phase, interleave) in plan.phases.iter().zip(&settings.interleave) {
         let how = match interleave.interleave {
@@ -105,7 +103,6 @@ pub fn text(
             limit(phase, settings, interleave.interleave)
         );
     }
-    text
 }
 
 fn first_sentence(why: &str) -> &str {

@@ -2,7 +2,6 @@
 
 use adapter::memory_limit::MemoryLimit;
 use base::error::{Error, Result};
-use measure::setup::Limits;
 use record::records::{ClientMemory, ServerKind};
 use record::request::Request;
 use server::ServerChoice;
@@ -12,9 +11,11 @@ const CLIENT_MEMORY_MIN: u64 = 1 << 20;
 /// mongod's own bounds, bytes.
 const CACHE_BYTES: std::ops::RangeInclusive<u64> = (1 << 28)..=(10_000 << 30);
 
+/// Returns the limit of each arm's memory.
+///
 /// # Errors
 /// A size that nothing works with; a limit for a server that is not ours.
-pub fn limits(request: &Request) -> Result<Limits> {
+pub fn limits(request: &Request) -> Result<Option<ClientMemory>> {
     let options = request.server_limits;
     if let Some((name, _)) = options.words().next() {
         let flag = format!("--{}", name.replace(' ', "-"));
@@ -31,8 +32,7 @@ pub fn limits(request: &Request) -> Result<Limits> {
             "give 256MiB or more",
         ));
     }
-    let client_memory = request.client_memory_bytes.map(client_memory).transpose()?;
-    Ok(Limits { client_memory, server: options })
+    request.client_memory_bytes.map(client_memory).transpose()
 }
 
 /// Whether the server is a mongod that we start.

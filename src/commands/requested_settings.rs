@@ -4,9 +4,8 @@ use base::error::Result;
 use judge::objectives::ObjectiveGate;
 use measure::blocks::blocks;
 use measure::resume::Resumed;
-use measure::setup::Limits;
 use measure::{arms, settings};
-use record::records::Settings;
+use record::records::{ClientMemory, Settings};
 use record::request::Request;
 use stats::looks::LookPlan;
 use workload::plan::Plan;
@@ -17,14 +16,14 @@ pub fn asked(
     request: &Request,
     plan: &mut Plan,
     (arms, twins): (&[arms::Arm<'_>], usize),
-    limits: &Limits,
+    client_memory: Option<&ClientMemory>,
     seed: u64,
     unanswered: Option<&str>,
     was: Option<&Resumed>,
 ) -> Result<Settings> {
     settings::limit_counted(plan, request.max_time_s);
     let interleave = settings::interleave(plan, request.interleave, unanswered)?;
-    let fresh = || blocks(plan, &interleave, (arms, twins), limits.client_memory.as_ref());
+    let fresh = || blocks(plan, &interleave, (arms, twins), client_memory);
     let blocks = was.map_or_else(fresh, |it| it.experiment.settings.blocks.clone());
     Ok(Settings {
         seed,

@@ -6,7 +6,7 @@ use base::say;
 
 use super::joint_reports::finish;
 use super::request_again::{ask_again, complete, earlier};
-use super::run::{Place, make};
+use super::run::make;
 use super::run_plan::drawn_seed;
 use super::sweep::{self, SweepPart};
 use crate::ask::Ask;
@@ -14,7 +14,7 @@ use crate::cli::ResumeArgs;
 use base::error::{Error, Result};
 use measure::install::Wanted;
 use measure::resume::Resumed;
-use measure::setup::new_id;
+use measure::setup::{Place, new_id};
 use record::folder::utf8;
 use record::records::{Ended, ServerKind};
 use record::servers_folder::{ServerExperiment, Servers};

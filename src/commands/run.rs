@@ -5,24 +5,23 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
 use crate::ask::{Ask, Here};
-use crate::commands::plan_text::{self, Started};
+use crate::commands::plan_text;
 use crate::commands::run_plan::{RunPlan, drawn_seed};
-use adapter::manifest::discover;
+use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::strings::shell_quoted;
 use format::counted;
 use judge::analysis::latencies::latencies;
 use judge::analysis::types::{Analysis, Objective};
-use measure::arms;
+use measure::arms::{self, Arm};
 use measure::capacity;
 use measure::install::{self, How, Installed, Wanted, install_all};
-use measure::probe::Probe;
 use measure::progress::duration;
 use measure::resume::Resumed;
 use measure::runner::Judge;
 use measure::selection::one as one_arm;
 use measure::server_access::Reached;
-use measure::setup::{Setup, new_id, run_all};
+use measure::setup::{Place, Planned, Setup, new_id, run_all};
 use measure::stop::Requests;
 use measure::token::Token;
 use record::folder::Folder;
@@ -141,20 +140,6 @@ async fn one(
     }
 }
 
-/// Where an experiment is made.
-pub struct Place {
-    /// As `--server` takes it.
-    pub server: String,
-    /// Its name among several; empty where it is alone.
-    pub name: String,
-    pub id: String,
-    /// Its folder.
-    pub path: PathBuf,
-    /// Whether a new experiment finds arms that cannot talk to the server before its first round.
-    pub probes: bool,
-    pub resumed: Option<Resumed>,
-}
-
 /// The experiments of one value or of none: in `path` itself on one server, else one below it on
 /// each.
 pub fn places(servers: &[String], path: &Path) -> (Vec<Place>, Option<Servers>) {
@@ -179,7 +164,6 @@ pub fn places(servers: &[String], path: &Path) -> (Vec<Place>, Option<Servers>) 
 ///
 /// # Errors
 /// Found before the first of them begins.
-#[allow(clippy::too_many_lines, reason = "it lists what an experiment is asked for")]
 pub async fn make(
     ask: &Ask,
     wanted: Wanted,
@@ -189,30 +173,16 @@ pub async fn make(
     let manifests = discover(ask.here.adapters_dir.as_deref())?;
     let was = places.iter().find_map(|it| it.resumed.as_ref());
     let plan = RunPlan::new(ask, &manifests, was)?;
-    let (until_look, together) = (plan.until_look(), plan.together());
-    let RunPlan {
-        ask,
-        workload,
-        limits,
-        arms,
-        mut unavailable,
-        twins,
-        settings,
-        serverless,
-        estimate,
-    } = plan;
+    let (together, twins) = (plan.together(), plan.twins);
+    let RunPlan { ask, mut planned, arms, serverless, .. } = plan;
     let Ask { request, here } = &ask;
-    let judged = !request.figures_only;
-    if let Some(why) = limits.client_memory.as_ref().and_then(|it| it.no_cgroup.as_ref()) {
+    if let Some(why) = planned.client_memory.as_ref().and_then(|it| it.no_cgroup.as_ref()) {
         say!("--client-memory: {why}; a watchdog looks at the resident set instead");
     }
-    capacity::check_client(&workload, limits.client_memory.as_ref())?;
+    capacity::check_client(&planned.workload, planned.client_memory.as_ref())?;
     let wanted = if request.drivers.is_empty() { Wanted::One } else { wanted };
     let how = How { wanted, offline: here.offline };
-    let rounds = settings.looks.first_rounds();
-    let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
-    let consumer = request.consumer.as_ref().filter(|_| reads).map(Words::get).transpose()?;
-    let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
+    let consumer = consumer(&ask, &planned, &manifests)?;
     for place in places.iter().filter(|_| !serverless) {
         check_server(&ask, &place.server)?;
     }
@@ -221,20 +191,12 @@ pub async fn make(
             unbegun::check_free(&place.path)?;
         }
         install::check(&arms, consumer.as_ref(), how)?;
-        let names = arms::ids(&arms)?;
-        let started = Started { server: &destination(request)?, limits: &limits };
-        let text = plan_text::text(&workload.plan, &settings, &names, &started, &estimate);
-        super::print(&text)?;
+        let (ids, server) = (arms::ids(&arms)?, destination(request)?);
+        super::print(&plan_text::text(&planned, &ids, &server, request.server_limits))?;
         return Ok(Vec::new());
     }
-    for place in &places {
-        let Some(resumed) = &place.resumed else { continue };
-        let mut ids = arms::ids(&arms)?;
-        ids.retain(|id| resumed.has(id));
-        resumed.is_asked_again(&workload.plan, &settings, &ids)?;
-        if resumed.is_complete() {
-            return Ok(vec![Ok(Folder::open(&place.path)?.0)]);
-        }
+    if let Some(complete) = check_resumed(&places, &planned, &arms)? {
+        return Ok(vec![Ok(complete)]);
     }
     // Each of them hears a signal from here on.
     let mut requests: Vec<Requests> = places.iter().map(|_| Requests::watch()).collect();
@@ -243,23 +205,81 @@ pub async fn make(
     let reaching = async { if serverless { Ok(Vec::new()) } else { reached(&ask, &places).await } };
     let servers = first.or(reaching).await??;
     let data = servers.iter().find_map(Reached::data);
-    capacity::check_disk(&workload, &settings.interleave, together, data)?;
-    let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, first);
-    let installed = install.await?;
-    let consumer = first.or(installed.consumer(&manifests, &workload.plan)).await??;
-    let shares = installed.shares(&request.by_driver);
-    let Installed { arms: environments, words, .. } = installed;
+    capacity::check_disk(&planned.workload, &planned.settings.interleave, together, data)?;
+    let install = install_all(&arms, consumer.as_ref(), how, &mut planned.unavailable, first);
+    let mut installed = install.await?;
+    let consumer = installed.choose_consumer(&manifests, &planned.workload.plan);
+    installed.consumer = first.or(consumer).await??;
+    announce(&planned, &installed, twins, places.len());
+    let token = Token::default();
+    let mut servers = servers.into_iter();
+    // Faults of an absorber would be taken for those of an arm.
+    let probes = request.absorber.is_empty() && !planned.workload.plan.needs_no_server();
+    // The last one takes the original.
+    let each = repeat_n((planned, installed), places.len());
+    let setups = places.into_iter().zip(each).map(|(place, (planned, mut installed))| {
+        installed.retain(|id| place.resumed.as_ref().is_none_or(|it| it.has(id)));
+        let probe = probes && place.probes && place.resumed.is_none();
+        Setup {
+            request: request.clone(),
+            planned,
+            installed,
+            server: servers.next(),
+            probe: probe.then_some(wanted),
+            place,
+            waits: !here.no_wait,
+            judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },
+            token: token.clone(),
+        }
+    });
+    begin()?;
+    Ok(run_all(setups.zip(&mut requests)).await)
+}
+
+/// The arm that was asked for to read the messages, where some phase has any.
+fn consumer<'a>(
+    ask: &Ask,
+    planned: &Planned,
+    manifests: &'a [Manifest],
+) -> Result<Option<Arm<'a>>> {
+    let reads = planned.workload.plan.phases.iter().any(|phase| phase.consumer);
+    let asked = ask.request.consumer.as_ref().filter(|_| reads).map(Words::get).transpose()?;
+    asked.map(|asked| one_arm(manifests, asked, ask.here.offline)).transpose()
+}
+
+/// Compares each record that is continued with its request. Returns the folder of one that is
+/// complete.
+fn check_resumed(places: &[Place], planned: &Planned, arms: &[Arm<'_>]) -> Result<Option<Folder>> {
+    for place in places {
+        let Some(resumed) = &place.resumed else { continue };
+        let mut ids = arms::ids(arms)?;
+        ids.retain(|id| resumed.has(id));
+        resumed.is_asked_again(&planned.workload.plan, &planned.settings, &ids)?;
+        if resumed.is_complete() {
+            return Ok(Some(Folder::open(&place.path)?.0));
+        }
+    }
+    Ok(None)
+}
+
+/// Says what will be made, and how long that takes.
+fn announce(planned: &Planned, installed: &Installed, twins: usize, places: usize) {
+    let settings = &planned.settings;
+    let judged = !settings.figures_only;
     say!(
         "about {} to the first look ({}{}{}, {}{}{}, {}{})",
-        duration(until_look * places.len() as u32),
-        counted(rounds, "round"),
-        if places.len() > 1 { " on each server" } else { "" },
+        duration(planned.until_look() * places as u32),
+        counted(settings.looks.first_rounds(), "round"),
+        if places > 1 { " on each server" } else { "" },
         if settings.tap_last_round { ", the last one through the tap" } else { "" },
-        counted((environments.len() + twins) as u64, "arm"),
+        counted((installed.arms.len() + twins) as u64, "arm"),
         if judged { " with the A/A arm" } else { "" },
         if twins > 1 { " and the direct one" } else { "" },
-        counted(workload.plan.phases.len() as u64, "phase"),
-        consumer.as_ref().map_or(String::new(), |(id, _)| format!("; {id} reads the messages"))
+        counted(planned.workload.plan.phases.len() as u64, "phase"),
+        installed
+            .consumer
+            .as_ref()
+            .map_or(String::new(), |(id, _)| format!("; {id} reads the messages"))
     );
     if let Some(blocks) = &settings.blocks {
         say!("blocks: {}", blocks.words());
@@ -267,38 +287,6 @@ pub async fn make(
     if let Some(caution) = settings.looks.caution().filter(|_| judged) {
         say!("{caution}; each comparison will be INCONCLUSIVE");
     }
-    let token = Token::default();
-    let mut servers = servers.into_iter();
-    // Faults of an absorber would be taken for those of an arm.
-    let probes = request.absorber.is_empty() && !workload.plan.needs_no_server();
-    // The last one takes the original.
-    let each = repeat_n((workload, settings, environments, unavailable, consumer), places.len());
-    let setups = places.into_iter().zip(each).map(|(place, it)| {
-        let (workload, settings, mut environments, unavailable, consumer) = it;
-        environments.retain(|(id, _)| place.resumed.as_ref().is_none_or(|it| it.has(id)));
-        let probe = || Probe { words: words.clone(), wanted: how.wanted };
-        Setup {
-            probe: (probes && place.probes && place.resumed.is_none()).then(probe),
-            workload,
-            settings,
-            environments,
-            unavailable,
-            until_look,
-            path: place.path,
-            id: place.id,
-            server: servers.next(),
-            request: request.clone(),
-            consumer,
-            shares: shares.clone(),
-            resumed: place.resumed,
-            limits: limits.clone(),
-            waits: !here.no_wait,
-            judge: Judge { standing: judge::standing, deciding: judge::deciding::deciding },
-            token: token.named(&place.name),
-        }
-    });
-    begin()?;
-    Ok(run_all(setups.zip(&mut requests)).await)
 }
 
 /// Where the clients connect to, for people.

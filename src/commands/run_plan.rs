@@ -1,7 +1,6 @@
 //! What a request comes to, before anything is installed or started.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::ask::Ask;
 use crate::commands::requested_limits::limits;
@@ -13,10 +12,9 @@ use base::strings::nearest;
 use measure::arms::{self, Arm};
 use measure::resume::Resumed;
 use measure::selection::expand;
-use measure::settings::{self, Estimate};
-use measure::setup::Limits;
+use measure::settings;
+use measure::setup::Planned;
 use measure::unacknowledged;
-use record::records::{Settings, Unavailable};
 use record::request::Request;
 use record::words::Words;
 use server::ServerChoice;
@@ -29,15 +27,11 @@ use workload::{Workload, builtin};
 pub struct RunPlan<'a> {
     /// With the hosts of the workload, where the request names no server.
     pub ask: Ask,
-    pub workload: Workload,
-    pub limits: Limits,
+    pub planned: Planned,
     pub arms: Vec<Arm<'a>>,
-    pub unavailable: Vec<Unavailable>,
     /// Arms that repeat the baseline.
     pub twins: usize,
-    pub settings: Settings,
     pub serverless: bool,
-    pub estimate: Estimate,
 }
 
 impl<'a> RunPlan<'a> {
@@ -56,7 +50,7 @@ impl<'a> RunPlan<'a> {
         mask_hosts(workload.plan.parameters.values_mut().chain([&mut workload.plan.why]));
         let ask = with_hosts(ask, &workload);
         let request = &ask.request;
-        let limits = limits(request)?;
+        let client_memory = limits(request)?;
         select_phases(&mut workload, request)?;
         let drivers = expand(manifests, &request.drivers()?, ask.here.offline)?;
         let (arms, unavailable) = arms::choose(&drivers, manifests)?;
@@ -66,7 +60,8 @@ impl<'a> RunPlan<'a> {
             if request.figures_only { 0 } else { 1 + usize::from(request.goes_through_the_tap()) };
         let unanswered = unanswered(request, &options, &workload.plan, &arms)?;
         let (plan, all) = (&mut workload.plan, (&arms[..], twins));
-        let settings = asked(request, plan, all, &limits, seed, unanswered.as_deref(), was)?;
+        let (memory, unanswered) = (client_memory.as_ref(), unanswered.as_deref());
+        let settings = asked(request, plan, all, memory, seed, unanswered, was)?;
         let serverless = is_serverless(request, &workload.plan)?;
         check_server(request)?;
         let profile = |arm: &Arm<'_>| {
@@ -80,17 +75,13 @@ impl<'a> RunPlan<'a> {
         let (plan, measured_s) = (&workload.plan, settings.measured_s);
         let interleave = &settings.interleave;
         let estimate = settings::estimate(plan, interleave, &profiles, request.quick, measured_s);
-        Ok(Self { ask, workload, limits, arms, unavailable, twins, settings, serverless, estimate })
-    }
-
-    /// Time to the first look.
-    pub fn until_look(&self) -> Duration {
-        self.estimate.round * self.settings.looks.first_rounds()
+        let planned = Planned { workload, settings, unavailable, client_memory, estimate };
+        Ok(Self { ask, planned, arms, twins, serverless })
     }
 
     /// Arms that live at one time, where they take turns.
     pub fn together(&self) -> usize {
-        let blocks = self.settings.blocks.as_ref();
+        let blocks = self.planned.settings.blocks.as_ref();
         blocks.map_or(self.arms.len() + self.twins, |blocks| blocks.arms_max as usize)
     }
 }

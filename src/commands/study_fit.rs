@@ -14,6 +14,7 @@ use base::error::{Error, Exit, Result};
 use base::paths::free_bytes;
 use measure::capacity;
 use measure::progress::duration;
+use measure::setup::Planned;
 use record::samples::SAMPLE_BUDGET_BYTES;
 use record::study_folder::StudyPart;
 use server::Host;
@@ -46,7 +47,8 @@ pub fn fit(
     let (mut fits, mut gone, mut sample_bytes) = (Vec::new(), Duration::ZERO, 0);
     for (part, ask) in parts {
         let plan = RunPlan::new(ask, manifests, None)?;
-        let (takes, rounds) = (plan.until_look(), plan.settings.looks.first_rounds());
+        let (takes, rounds) =
+            (plan.planned.until_look(), plan.planned.settings.looks.first_rounds());
         let left_out = budget.and_then(|budget| over(budget, gone, takes));
         if let (Some(budget), Some(_), true) = (budget, &left_out, fits.is_empty()) {
             return Err(refused(&part.name, takes, budget));
@@ -54,13 +56,13 @@ pub fn fit(
         if left_out.is_none() {
             has_room(part, &plan)?;
             gone += takes;
-            let bytes = plan.estimate.round_sample_bytes * u64::from(rounds);
+            let bytes = plan.planned.estimate.round_sample_bytes * u64::from(rounds);
             sample_bytes += bytes.min(SAMPLE_BUDGET_BYTES);
         }
         fits.push(PartFit {
             part: part.name.clone(),
             arms: plan.arms.len() + plan.twins,
-            phases: plan.workload.plan.phases.len(),
+            phases: plan.planned.workload.plan.phases.len(),
             rounds,
             takes,
             left_out,
@@ -104,8 +106,9 @@ pub fn refused(what: &str, takes: Duration, budget: Duration) -> Error {
 
 fn has_room(part: &StudyPart, plan: &RunPlan<'_>) -> Result<()> {
     let data = if starts_mongod(&plan.ask.request)? { Some(Host::detect()?.data()) } else { None };
-    let (workload, interleave) = (&plan.workload, &plan.settings.interleave);
-    capacity::check_client(workload, plan.limits.client_memory.as_ref())
+    let Planned { workload, settings, client_memory, .. } = &plan.planned;
+    let interleave = &settings.interleave;
+    capacity::check_client(workload, client_memory.as_ref())
         .and_then(|()| capacity::check_disk(workload, interleave, plan.together(), data))
         .map_err(|error| Error::usage(format!("{}: {error}", part.name), "give a smaller --scale"))
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::joint_reports::finish;
-use super::run::{Place, make, places, shown};
+use super::run::{make, places, shown};
 use super::run_plan::drawn_seed;
 use crate::ask::{Ask, Here};
 use base::error::{Error, Result};
@@ -12,7 +12,7 @@ use base::say;
 use base::secrets::mask_text;
 use judge::analyse;
 use measure::install::Wanted;
-use measure::setup::new_id;
+use measure::setup::{Place, new_id};
 use record::folder::Folder;
 use record::records::Ended;
 use record::servers_folder::Servers;

@@ -43,7 +43,7 @@ struct Shared {
 }
 
 /// Keeps cores awake until it is dropped.
-pub struct Spinning<'a>(&'a Awake);
+pub struct Spinning(Arc<Shared>);
 
 impl Awake {
     /// Starts one sleeping thread for each usable core.
@@ -71,10 +71,10 @@ impl Awake {
         Ok(awake)
     }
 
-    pub fn spin(&self) -> Spinning<'_> {
+    pub fn spin(&self) -> Spinning {
         self.shared.spin.store(true, Ordering::Release);
         self.wake();
-        Spinning(self)
+        Spinning(Arc::clone(&self.shared))
     }
 
     fn wake(&self) {
@@ -84,9 +84,9 @@ impl Awake {
     }
 }
 
-impl Drop for Spinning<'_> {
+impl Drop for Spinning {
     fn drop(&mut self) {
-        self.0.shared.spin.store(false, Ordering::Release);
+        self.0.spin.store(false, Ordering::Release);
     }
 }
 

@@ -1,16 +1,15 @@
 //! A turn whose documents are messages. The consumer is in position before the producers start. It
 //! ends at the marker that the core sends after them.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::admin::MongodCounters;
 use crate::arm::LiveArm;
-use crate::context::PhaseContext;
 use crate::hosts::Hosts;
 use crate::measured::Read;
 use crate::turn::{ArmTurn, ERRORS_CONSECUTIVE_MAX};
-use crate::unacknowledged::drain;
+use crate::unacknowledged::{drain, within};
+use crate::world::PhaseContext;
 use adapter::patience::Patience;
 use adapter::protocol::{Consumer, ConsumerPrepare, Prepare};
 use base::error::{Error, Result};
@@ -36,15 +35,16 @@ pub async fn sentinel(admin: &Hosts, collection: &str) -> Result<()> {
 /// was lost.
 pub async fn turn(
     context: &mut PhaseContext<'_>,
-    phase: &Phase,
     collection: &str,
     arm: &mut LiveArm,
     patience: Patience,
-    samples: PathBuf,
 ) -> Result<(Option<ArmTurn>, MongodCounters, Option<Read>)> {
-    let unacknowledged = context.unacknowledged;
-    let PhaseContext { consumer, sampler, admin, epoch, .. } = context;
-    let (Some(consumer), Some(admin)) = (consumer, admin) else {
+    let phase = context.phase();
+    let unacknowledged = within(phase, &context.experiment.arms);
+    let PhaseContext { consumer, world, round, number, .. } = context;
+    let samples = world.inputs.received(*round, arm.index, *number);
+    let (sampler, epoch) = (&mut world.sampler, &world.epoch);
+    let (Some(consumer), Some(admin)) = (consumer, &world.server.admin) else {
         unreachable!("a phase with a consumer has one, and a server")
     };
     consumer.prepare(vec![prepare(phase, collection, &samples)]).await;

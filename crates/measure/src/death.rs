@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::arm::LiveArm;
-use crate::context::PhaseContext;
 use crate::unacknowledged::drain;
+use crate::world::PhaseContext;
 use base::error::Result;
 use record::records::Death;
 use record::samples::{Sample, Samples};
@@ -15,17 +15,17 @@ use workload::plan::{Count, Phase};
 pub async fn note(
     context: &PhaseContext<'_>,
     arm: &mut LiveArm,
-    phase: &Phase,
     warmup: bool,
     collection: Option<String>,
 ) -> Result<()> {
+    let (phase, world) = (context.phase(), &context.world);
     let samples = arm.samples().to_vec();
     let Some(death) = &mut arm.death else { return Ok(()) };
     if death.phase.as_ref() != Some(&phase.name) || death.warmup != warmup {
         return Ok(()); // it died before
     }
-    reached(death, phase, &samples, context.epoch.now_ns());
-    if let (Some(admin), Some(name)) = (context.admin, collection) {
+    reached(death, phase, &samples, world.epoch.now_ns());
+    if let (Some(admin), Some(name)) = (&world.server.admin, collection) {
         drain(admin, &name).await?;
         death.server = admin.sizes(&name).await;
     }

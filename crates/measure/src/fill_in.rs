@@ -36,20 +36,20 @@ impl Runner {
     }
 
     async fn see(&self, index: usize, is_standalone: bool) -> Seen {
-        self.progress.arm(index, "reading its options on the wire");
+        self.world.progress.arm(index, "reading its options on the wire");
         let configuration = &self.configurations[index];
         let ground = Ground {
-            folder: &self.folder,
-            epoch: &self.epoch,
-            admin: self.admin.as_ref(),
-            database: &self.database,
+            folder: &self.world.folder,
+            epoch: &self.world.epoch,
+            admin: self.world.server.admin.as_ref(),
+            database: &self.world.server.database,
             is_standalone,
         };
         let tried = Tried {
             index,
             environment: &configuration.environment,
             uri: &configuration.uri,
-            log: self.folder.join(&format!("logs/seen-arm{index}.log")),
+            log: self.world.folder.join(&format!("logs/seen-arm{index}.log")),
         };
         match ground.watched(&tried).await {
             Ok((_, seen)) => seen,

@@ -30,16 +30,23 @@ use workload::plan::Plan;
 /// Characters of an installer's last line that the live line shows.
 const SAID_CHARACTERS: usize = 48;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Installed {
+    /// Arms by id, without the A/A arm; the first is the baseline.
     pub arms: Vec<(String, Environment)>,
     /// Their words after `-d`.
     pub words: Vec<String>,
-    /// The one asked for.
-    consumer: Option<(String, Environment)>,
+    /// Reads the messages of phases with a consumer: the one asked for, then the one chosen.
+    pub consumer: Option<(String, Environment)>,
 }
 
 impl Installed {
+    /// Leaves the arms whose ids are kept.
+    pub fn retain(&mut self, kept: impl Fn(&str) -> bool) {
+        let arms = std::mem::take(&mut self.arms).into_iter().zip(std::mem::take(&mut self.words));
+        (self.arms, self.words) = arms.filter(|((id, _), _)| kept(id)).unzip();
+    }
+
     /// What some arms have to themselves, by their ids.
     pub fn shares(
         &self,
@@ -56,7 +63,7 @@ impl Installed {
     ///
     /// # Errors
     /// The one asked for cannot; none that is installed can.
-    pub async fn consumer(
+    pub async fn choose_consumer(
         &self,
         manifests: &[Manifest],
         plan: &Plan,

@@ -2,20 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use crate::admin::difference;
+use crate::admin::{MongodCounters, difference};
 use crate::arm::LiveArm;
-use crate::context::PhaseContext;
+use crate::awake::Awake;
 use crate::measured::MeasuredPhase;
 use crate::progress::{Laps, duration};
 use crate::settings::{TURN_OPERATIONS_MIN, TURNS_MIN, turn_min};
+use crate::turn::ArmTurn;
 use crate::unacknowledged::counters;
+use crate::world::PhaseContext;
 use crate::{arrange, broker, settings};
 use adapter::patience::Patience;
 use base::error::Result;
 use stats::descriptive::median;
 use stats::lap_precision::{BATCH_LAPS, largest_error};
 use stats::threshold::Interleave;
-use workload::plan::{Limit, Phase};
+use workload::plan::Limit;
 
 const TURN_MAX: Duration = Duration::from_secs(1);
 const WARMUP_TURN: Duration = Duration::from_millis(100);
@@ -30,6 +32,14 @@ pub struct Turns {
     most: u32,
 }
 
+impl Turns {
+    /// Whether the round needs another lap, where none of its arms is `done`.
+    fn want_another(&self, laps: Laps, done: &[bool]) -> bool {
+        let scatters = laps.error.is_some_and(|error| error >= ERROR_MAX);
+        laps.done < self.planned || (laps.done < self.most && scatters && !done.contains(&true))
+    }
+}
+
 /// Warms up every arm, in laps. Returns the median rate of each arm's turns, operations a second:
 /// the last turn may have stalled.
 pub async fn warm_up(
@@ -38,21 +48,25 @@ pub async fn warm_up(
     warmups: &[Duration],
     measured: &mut [MeasuredPhase],
 ) -> Result<Vec<f64>> {
-    let _awake = context.awake.map(|awake| awake.spin());
+    let _awake = context.world.machine.awake.as_ref().map(Awake::spin);
+    let longest = context.longest();
     let mut left: Vec<Duration> = warmups.to_vec();
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
     let mut seconds: Vec<(f64, u64)> = vec![(0.0, 0); arms.len()];
     while left.iter().any(|left| !left.is_zero()) {
         let mut order: Vec<usize> = (0..arms.len()).filter(|&at| !left[at].is_zero()).collect();
-        arrange(context.order, &mut order, |place| arms[place].index, context.rng);
+        let asked = context.settings().order;
+        arrange(asked, &mut order, |place| arms[place].index, context.rng);
         for place in order {
-            context.stop.check()?;
+            let world = &mut *context.world;
+            world.stop.check()?;
             let length = WARMUP_TURN.min(left[place]);
             let rate = rates[place].last().copied().unwrap_or(0.0);
-            context.progress.turn(arms[place].index, "warm-up", rate);
-            let patience = Patience::timed(length, context.longest);
-            let turn = arms[place].turn(context.epoch, patience, context.admin);
-            let Some(turn) = context.sampler.during(turn).await? else {
+            world.progress.turn(arms[place].index, "warm-up", rate);
+            let patience = Patience::timed(length, longest);
+            let admin = world.server.admin.as_ref();
+            let turn = arms[place].turn(&world.epoch, patience, admin);
+            let Some(turn) = world.sampler.during(turn).await? else {
                 left[place] = Duration::ZERO;
                 continue;
             };
@@ -76,19 +90,16 @@ pub async fn warm_up(
 
 /// Length of a turn and number of laps. The slowest arm of the first warm-up decides the length for
 /// all rounds: rounds with different turns would not be alike.
-pub fn plan(
-    context: &PhaseContext<'_>,
-    phase: &Phase,
-    rates: &[f64],
-    interleave: Interleave,
-) -> Turns {
-    let seconds = settings::measured(phase, context.measured_s);
-    if interleave == Interleave::Runs {
-        let (length, longest) = (Duration::from_secs_f64(seconds), context.longest);
+pub fn plan(context: &PhaseContext<'_>, rates: &[f64]) -> Turns {
+    let (phase, settings) = (context.phase(), context.settings());
+    let (chosen, longest) = (&settings.interleave[context.number], context.longest());
+    let seconds = settings::measured(phase, settings.measured_s);
+    if chosen.interleave == Interleave::Runs {
+        let length = Duration::from_secs_f64(seconds);
         let patience = match phase.limit {
             Limit::Duration { .. } => Patience::timed(length, longest),
             Limit::Operations { seconds_max, .. } => {
-                let operation = settings::operation_time(context.plan, phase);
+                let operation = settings::operation_time(context.plan(), phase);
                 Patience::counted(seconds_max.map(|_| length), operation, longest)
             }
         };
@@ -98,97 +109,70 @@ pub fn plan(
     let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
     let operations = f64::from(TURN_OPERATIONS_MIN) * workers;
     let wanted = Duration::from_secs_f64((operations / slowest).min(1.0));
-    let length = context.turn.unwrap_or(wanted).clamp(turn_min(context.quick), TURN_MAX);
+    let decided = chosen.turn_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
+    let quick = settings.looks.quick;
+    let length = decided.unwrap_or(wanted).clamp(turn_min(quick), TURN_MAX);
     let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
     let planned = laps(1).max(TURNS_MIN);
     let most = match phase.limit {
-        Limit::Duration { .. } => laps(settings::stretch(context.quick)).max(planned),
+        Limit::Duration { .. } => laps(settings::stretch(quick)).max(planned),
         // The phase ends at its count, which arms reach after different numbers of laps.
         Limit::Operations { .. } => planned,
     };
-    Turns { length, patience: Patience::timed(length, context.longest), planned, most }
+    Turns { length, patience: Patience::timed(length, longest), planned, most }
 }
 
 /// Makes the planned laps, and more until the standard error of the round is small. The rule looks
 /// at scatter, not at the difference of the arms: the end of a round favours none.
+///
+/// `planned` is the time that the plan gives the phase, over all arms, since `began`.
 pub async fn take_turns(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
-    number: usize,
     turns: &Turns,
-    began: Instant,
+    (began, planned): (Instant, Duration),
     measured: &mut [MeasuredPhase],
 ) -> Result<()> {
-    let _awake = context.awake.map(|awake| awake.spin());
-    let phase = &context.plan.phases[number];
+    let _awake = context.world.machine.awake.as_ref().map(Awake::spin);
+    let (phase, asked) = (context.phase(), context.settings().order);
     let mut done = vec![false; arms.len()];
-    let mut told = false;
+    let mut is_late = false;
     let mut laps = Laps { done: 0, planned: turns.planned, error: None };
-    let mut before = context.sampler.counters().await?;
-    while laps.done < turns.planned
-        || (laps.done < turns.most
-            && laps.error.is_some_and(|error| error >= ERROR_MAX)
-            && !done.contains(&true))
-    {
+    let mut before = context.world.sampler.counters().await?;
+    while turns.want_another(laps, &done) {
         let mut order: Vec<usize> =
             (0..arms.len()).filter(|&at| !done[at] && arms[at].alive()).collect();
         if order.is_empty() {
             break;
         }
-        arrange(context.order, &mut order, |place| arms[place].index, context.rng);
+        arrange(asked, &mut order, |place| arms[place].index, context.rng);
         for (position, place) in order.into_iter().enumerate() {
-            context.stop.check()?;
+            context.world.stop.check()?;
             let rate = measured[place].rates.last().copied().unwrap_or(0.0);
-            context.progress.turn(arms[place].index, &phase.name, rate);
+            context.world.progress.turn(arms[place].index, &phase.name, rate);
             let cpu_before_ns = cpu_ns(arms);
-            let written = measured[place].written.clone().filter(|_| phase.consumer);
-            let (turn, after) = if let Some(collection) = written {
-                let (arm, files) = (&mut arms[place], context.inputs);
-                let samples = files.received(context.round, arm.index, number);
-                let (turn, after, read) =
-                    broker::turn(context, phase, &collection, arm, turns.patience, samples).await?;
-                measured[place].read = read;
-                (turn, after)
-            } else {
-                let turn = arms[place].turn(context.epoch, turns.patience, context.admin);
-                let turn = context.sampler.during(turn).await?;
-                let written = measured[place].written.clone();
-                let (after, arriving) = counters(context, written).await?;
-                if let Some(arriving) = arriving {
-                    *measured[place].arriving.get_or_insert_default() += arriving;
-                }
-                (turn, after)
-            };
-            let cpu_after_ns = cpu_ns(arms);
-            if turn.is_some() {
-                let used = cpu_after_ns.iter().zip(&cpu_before_ns);
-                for (other, (after, before)) in used.enumerate().filter(|(it, _)| *it != place) {
-                    let used_ns = after.saturating_sub(*before);
-                    measured[other].waiting_cpu_ns += used_ns;
-                    measured[place].idle_cpu_ns += used_ns;
-                }
-            }
             let entry = &mut measured[place];
+            let (turn, after) = take_turn(context, &mut arms[place], turns.patience, entry).await?;
             if let Some(turn) = turn {
                 for (name, value) in difference(&before, &after) {
                     *entry.counters.entry(name).or_default() += value;
                 }
-                done[place] = turn.turned.exhausted || turn.turned.gave_up;
                 entry.rates.push(turn.rate(phase.has_one_worker()));
                 entry.positions.push(position as u32);
                 entry.turns.push(turn);
-            } else {
-                done[place] = true; // lost, or not able to
+                note_idle_cpu(measured, place, &cpu_before_ns, &cpu_ns(arms));
             }
+            // Without a turn the arm is lost, or cannot do the phase.
+            done[place] = turn.is_none_or(|it| it.turned.exhausted || it.turned.gave_up);
             before = after;
-            if !told && began.elapsed() > 2 * context.planned {
-                told = true;
-                context.progress.note(&format!(
+            if !is_late && began.elapsed() > 2 * planned {
+                is_late = true;
+                context.world.progress.note(&format!(
                     "round {}, {}: {} so far, the plan was {}; {laps}",
                     context.round,
                     phase.name,
                     duration(began.elapsed()),
-                    duration(context.planned),
+                    duration(planned),
                 ));
             }
         }
@@ -196,9 +180,48 @@ pub async fn take_turns(
         if laps.done.is_multiple_of(BATCH_LAPS as u32) {
             laps.error = error(measured, laps.done as usize);
         }
-        context.progress.laps(laps);
+        context.world.progress.laps(laps);
     }
     Ok(())
+}
+
+/// Runs one turn of an arm, with that of its consumer. Returns the server's counters after it.
+async fn take_turn(
+    context: &mut PhaseContext<'_>,
+    arm: &mut LiveArm,
+    patience: Patience,
+    entry: &mut MeasuredPhase,
+) -> Result<(Option<ArmTurn>, MongodCounters)> {
+    let written = entry.written.clone();
+    if let Some(collection) = written.as_ref().filter(|_| context.phase().consumer) {
+        let (turn, after, read) = broker::turn(context, collection, arm, patience).await?;
+        entry.read = read;
+        return Ok((turn, after));
+    }
+    let world = &mut *context.world;
+    let turn = arm.turn(&world.epoch, patience, world.server.admin.as_ref());
+    let turn = world.sampler.during(turn).await?;
+    let (after, arriving) = counters(context, written).await?;
+    if let Some(arriving) = arriving {
+        *entry.arriving.get_or_insert_default() += arriving;
+    }
+    Ok((turn, after))
+}
+
+/// Adds the CPU time that the other arms used during the turn of the arm at `place`.
+fn note_idle_cpu(
+    measured: &mut [MeasuredPhase],
+    place: usize,
+    before_ns: &[u64],
+    after_ns: &[u64],
+) {
+    for (other, (after, before)) in after_ns.iter().zip(before_ns).enumerate() {
+        if other != place {
+            let used_ns = after.saturating_sub(*before);
+            measured[other].waiting_cpu_ns += used_ns;
+            measured[place].idle_cpu_ns += used_ns;
+        }
+    }
 }
 
 /// The round's own standard error so far; None where the baseline or all other arms are lost.

@@ -12,7 +12,6 @@ pub mod capabilities;
 pub mod capacity;
 pub mod clients;
 mod collect;
-pub mod context;
 mod counters;
 mod death;
 pub mod disk;
@@ -30,6 +29,7 @@ mod observed_options;
 pub mod path;
 pub mod phase;
 pub mod placement;
+mod preparation;
 pub mod probe;
 pub mod progress;
 pub mod receipt;
@@ -49,6 +49,7 @@ mod trial;
 pub mod turn;
 pub mod unacknowledged;
 mod unix_sockets;
+pub mod world;
 
 use std::cmp::Reverse;
 

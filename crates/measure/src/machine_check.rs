@@ -34,46 +34,51 @@ impl Runner {
         if self.is_simulated() {
             return Ok(());
         }
-        self.progress.doing("looking at the machine");
-        let servers = listeners(&self.places);
+        self.world.progress.doing("looking at the machine");
+        let servers = listeners(&self.world.server.listening);
         let machine = &mut self.experiment.machine;
         if let Some(known) = &machine.keep_awake {
             // Added rounds are made as the first ones were.
-            self.awake = known.used.then(Awake::start).and_then(std::result::Result::ok);
+            self.world.machine.awake =
+                known.used.then(Awake::start).and_then(std::result::Result::ok);
         } else {
             let (awake, record) = decide(self.experiment.settings.keep_awake, &servers);
-            self.awake = awake;
+            self.world.machine.awake = awake;
             machine.keep_awake = Some(record);
         }
-        let (mut began, mut before) =
-            self.looked.take().unwrap_or_else(|| (Instant::now(), Reading::take()));
+        let (mut began, mut before) = self
+            .world
+            .machine
+            .first_reading
+            .take()
+            .unwrap_or_else(|| (Instant::now(), Reading::take()));
         let first = Instant::now();
-        let keys = self.waits.then(PressedKeys::new).flatten();
+        let keys = self.world.machine.waits.then(PressedKeys::new).flatten();
         let mut told = false;
         loop {
             let mut key = false;
             while !key && began.elapsed() < LOOK {
                 sleep(GLANCE.min(LOOK.saturating_sub(began.elapsed()))).await;
-                self.stop.check()?;
+                self.world.stop.check()?;
                 key = keys.as_ref().is_some_and(PressedKeys::pressed);
             }
             let now = Reading::take();
-            let noise = now.noise_since(&before, &listeners(&self.places));
+            let noise = now.noise_since(&before, &listeners(&self.world.server.listening));
             (began, before) = (Instant::now(), now);
             let Some(busy) = busy(&noise, self.experiment.machine.cores) else {
                 if told {
-                    self.progress.note(&format!("quiet after {}", duration(first.elapsed())));
+                    self.world.progress.note(&format!("quiet after {}", duration(first.elapsed())));
                 }
                 return Ok(());
             };
-            if key || !self.waits || first.elapsed() >= PATIENCE {
-                self.progress.note(&format!("{busy}; going on"));
+            if key || !self.world.machine.waits || first.elapsed() >= PATIENCE {
+                self.world.progress.note(&format!("{busy}; going on"));
                 return Ok(());
             }
             if !told {
                 told = true;
                 let key = if keys.is_some() { "any key or " } else { "" };
-                self.progress.note(&format!(
+                self.world.progress.note(&format!(
                     "{busy}; it has {} to become quiet ({key}--no-wait goes on)",
                     duration(PATIENCE)
                 ));

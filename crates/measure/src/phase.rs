@@ -9,116 +9,145 @@ use bson::RawDocumentBuf;
 use crate::admin::MongodCounters;
 use crate::arm::LiveArm;
 use crate::broker;
-use crate::context::PhaseContext;
 use crate::death;
 use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::laps::{self, take_turns, warm_up};
 use crate::measured::MeasuredPhase;
 use crate::progress::LiveProgress;
+use crate::settings;
 use crate::shuffle;
 use crate::stop::Stop;
 use crate::turn::ERRORS_CONSECUTIVE_MAX;
 use crate::unacknowledged::{counters, drain};
+use crate::world::PhaseContext;
 use adapter::protocol::{Prepare, WorkerPrepare};
 use base::error::Result;
-use stats::threshold::Interleave;
 use workload::plan::{Collection, Limit, Operation, Phase, Plan};
 
 /// Documents between two words about how far a collection is loaded.
 const LOADED_EVERY: u64 = 1_000;
 
-/// Runs one phase for the arms that share it; the answer is in the order of `arms`.
+/// Runs one phase for the arms that share it; the answer is in the order of `arms`, as `warmups`.
 pub async fn run(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
-    number: usize,
     warmups: &[Duration],
-    interleave: Interleave,
 ) -> Result<Vec<MeasuredPhase>> {
-    let phase = &context.plan.phases[number];
-    let began = Instant::now();
+    let (plan, phase, number) = (context.plan(), context.phase(), context.number);
+    let (began, planned) = (Instant::now(), planned(context, warmups));
     let mut measured: Vec<_> = arms.iter().map(|arm| MeasuredPhase::new(arm.index)).collect();
-    let story = context.plan.story(number);
+    let story = plan.story(number);
     let begins = number == story.start;
     if begins {
         // Which arm gets which collection is shuffled: the trees on the server differ.
         let mut drawn: Vec<usize> = (0..arms.len()).collect();
         shuffle(&mut drawn, context.rng);
-        *context.slots = arms.iter().map(|arm| arm.index).zip(drawn).collect();
+        context.world.slots = arms.iter().map(|arm| arm.index).zip(drawn).collect();
     }
-    let slots: Vec<usize> = arms.iter().map(|arm| context.slots[&arm.index]).collect();
-    let own = |warmup| own_collections(context.plan, number, &slots, warmup);
-    let (own_warmup, own_measured) = (own(true), own(false));
-    let sized = |slot| measured_collection(context.plan, number, slot);
-
+    let slots: Vec<usize> = arms.iter().map(|arm| context.world.slots[&arm.index]).collect();
+    let own = own_collections(plan, number, &slots, false);
     let mut rates = vec![0.0; arms.len()];
     // Documents that a phase goes on with cannot be made twice: such a phase has no warm-up.
     if begins {
-        set_up(context, phase, &own_warmup, true).await?;
-        prepare(context, arms, number, &slots, true).await?;
-        rates = warm_up(context, arms, warmups, &mut measured).await?;
-        for (arm, slot) in arms.iter_mut().zip(&slots) {
-            arm.end().await;
-            let own = written_collection(context.plan, phase, *slot, true);
-            death::note(context, arm, phase, true, own).await?;
-        }
-        // Writes under way would make the dropped collections anew.
-        counters(context, written_collection(context.plan, phase, slots[0], true)).await?;
-        clear(context.admin, own_warmup).await?;
-        set_up(context, phase, &own_measured, false).await?;
+        rates = warm_up_anew(context, arms, (&slots, warmups), &mut measured).await?;
+        set_up(context, &own, false).await?;
     }
-    prepare(context, arms, number, &slots, false).await?;
-    for (place, arm) in arms.iter_mut().enumerate() {
-        measured[place].written = written_collection(context.plan, phase, slots[place], false);
-        if let (Some(admin), Some(name)) = (context.admin, sized(slots[place])) {
-            measured[place].sizes = prefixed("before", admin.sizes(&name).await);
-        }
+    prepare(context, arms, &slots, false).await?;
+    for ((arm, entry), slot) in arms.iter_mut().zip(&mut measured).zip(&slots) {
+        entry.written = written_collection(plan, phase, *slot, false);
+        entry.sizes = sizes(context, *slot, "before").await;
         arm.reset_rss_peak();
-        measured[place].rss_armed_bytes = arm.rss_bytes().0;
+        entry.rss_armed_bytes = arm.rss_bytes().0;
     }
-    let turns = laps::plan(context, phase, &rates, interleave);
+    let turns = laps::plan(context, &rates);
     for entry in &mut measured {
         entry.turn_length = turns.length;
     }
-    take_turns(context, arms, number, &turns, began, &mut measured).await?;
-    context.sampler.sample_clients()?;
+    take_turns(context, arms, &turns, (began, planned), &mut measured).await?;
+    context.world.sampler.sample_clients()?;
     if matches!(phase.limit, Limit::Operations { .. }) && number + 1 < story.end {
         let done = |entry: &MeasuredPhase| entry.turns.last().is_some_and(|it| it.turned.exhausted);
         for (arm, _) in arms.iter().zip(&measured).filter(|(arm, it)| arm.alive() && !done(it)) {
-            context.slots.remove(&arm.index);
+            context.world.slots.remove(&arm.index);
             let what = format!("{} did not come to its end for one arm", phase.name);
-            context.progress.note(&format!("{what}: its story ends there in this round"));
+            context.world.progress.note(&format!("{what}: its story ends there in this round"));
         }
     }
-    for (place, arm) in arms.iter_mut().enumerate() {
-        let entry = &mut measured[place];
-        entry.ended = arm.end().await;
-        entry.claimed.clone_from(arm.claimed());
-        (entry.rss_held_bytes, entry.rss_peak_bytes) = arm.rss_bytes();
-        entry.peak = context.sampler.peak(arm.index);
-        if let (Some(admin), Some(name)) = (context.admin, &entry.written) {
-            entry.documents_after = Some(drain(admin, name).await?);
-        }
-        // The file of a collection holds nothing yet that was never in a checkpoint.
-        if let Some(admin) = context.admin.filter(|_| phase.checkpoint) {
-            admin.settle().await;
-        }
-        // Of a lost arm as well: what it left behind is a result.
-        if let (Some(admin), Some(name)) = (context.admin, sized(slots[place])) {
-            entry.sizes.extend(prefixed("after", admin.sizes(&name).await));
-        }
-        let own = entry.written.clone();
-        death::note(context, arm, phase, false, own).await?;
+    for ((arm, entry), slot) in arms.iter_mut().zip(&mut measured).zip(&slots) {
+        end(context, arm, entry, *slot).await?;
     }
     if number + 1 == story.end {
-        clear(context.admin, own_measured).await?;
+        clear(context, own).await?;
     }
     Ok(measured)
 }
 
-fn prefixed(prefix: &str, counters: MongodCounters) -> MongodCounters {
-    counters.into_iter().map(|(name, value)| (format!("{prefix}.{name}"), value)).collect()
+/// The time that the plan gives the phase, over all arms.
+fn planned(context: &PhaseContext<'_>, warmups: &[Duration]) -> Duration {
+    let (phase, settings) = (context.phase(), context.settings());
+    let interleave = settings.interleave[context.number].interleave;
+    let quick = settings.looks.quick;
+    let measured_s = settings::planned(phase, settings.measured_s, quick, interleave);
+    warmups.iter().map(|warmup| settings::phase_time(phase, *warmup, measured_s)).sum()
+}
+
+/// Warms the arms up on collections that are dropped after it. Returns their rates.
+async fn warm_up_anew(
+    context: &mut PhaseContext<'_>,
+    arms: &mut [LiveArm],
+    (slots, warmups): (&[usize], &[Duration]),
+    measured: &mut [MeasuredPhase],
+) -> Result<Vec<f64>> {
+    let (plan, phase) = (context.plan(), context.phase());
+    let own = own_collections(plan, context.number, slots, true);
+    set_up(context, &own, true).await?;
+    prepare(context, arms, slots, true).await?;
+    let rates = warm_up(context, arms, warmups, measured).await?;
+    for (arm, slot) in arms.iter_mut().zip(slots) {
+        arm.end().await;
+        let written = written_collection(plan, phase, *slot, true);
+        death::note(context, arm, true, written).await?;
+    }
+    // Writes under way would make the dropped collections anew.
+    counters(context, written_collection(plan, phase, slots[0], true)).await?;
+    clear(context, own).await?;
+    Ok(rates)
+}
+
+/// Ends the phase of one arm, and reads what it used and left behind.
+async fn end(
+    context: &PhaseContext<'_>,
+    arm: &mut LiveArm,
+    entry: &mut MeasuredPhase,
+    slot: usize,
+) -> Result<()> {
+    entry.ended = arm.end().await;
+    entry.claimed.clone_from(arm.claimed());
+    (entry.rss_held_bytes, entry.rss_peak_bytes) = arm.rss_bytes();
+    entry.peak = context.world.sampler.peak(arm.index);
+    if let Some(admin) = &context.world.server.admin {
+        if let Some(name) = &entry.written {
+            entry.documents_after = Some(drain(admin, name).await?);
+        }
+        // The file of a collection holds nothing yet that was never in a checkpoint.
+        if context.phase().checkpoint {
+            admin.settle().await;
+        }
+    }
+    // A lost arm is sized as well: what it left behind is a result.
+    entry.sizes.extend(sizes(context, slot, "after").await);
+    death::note(context, arm, false, entry.written.clone()).await
+}
+
+/// Sizes of the collection that an arm works on, with `prefix` before their names.
+async fn sizes(context: &PhaseContext<'_>, slot: usize, prefix: &str) -> MongodCounters {
+    let sized = measured_collection(context.plan(), context.number, slot);
+    let (Some(admin), Some(name)) = (&context.world.server.admin, sized) else {
+        return MongodCounters::default();
+    };
+    let sizes = admin.sizes(&name).await.into_iter();
+    sizes.map(|(name, value)| (format!("{prefix}.{name}"), value)).collect()
 }
 
 /// Name on the server of a collection that an arm writes.
@@ -190,16 +219,17 @@ fn own_collections(
 
 async fn set_up(
     context: &PhaseContext<'_>,
-    phase: &Phase,
     collections: &[(String, String)],
     warmup: bool,
 ) -> Result<()> {
-    let Some(admin) = context.admin.filter(|_| !collections.is_empty()) else { return Ok(()) };
+    let (world, plan) = (&context.world, context.plan());
+    let admin = world.server.admin.as_ref().filter(|_| !collections.is_empty());
+    let Some(admin) = admin else { return Ok(()) };
     for (name, own) in collections {
-        let (number, collection) = context.inputs.collection(context.plan, name);
-        let documents = context.inputs.documents(context.plan, number);
-        load(admin, own, collection, documents, context.progress, context.stop).await?;
-        if phase.consumer && !warmup {
+        let (number, collection) = world.inputs.collection(plan, name);
+        let documents = world.inputs.documents(plan, number);
+        load(admin, own, collection, documents, &world.progress, &world.stop).await?;
+        if context.phase().consumer && !warmup {
             broker::sentinel(admin, own).await?;
         }
     }
@@ -229,8 +259,8 @@ pub async fn load(
     stop.check()
 }
 
-async fn clear(admin: Option<&Hosts>, own: Vec<(String, String)>) -> Result<()> {
-    let Some(admin) = admin else { return Ok(()) };
+async fn clear(context: &PhaseContext<'_>, own: Vec<(String, String)>) -> Result<()> {
+    let Some(admin) = &context.world.server.admin else { return Ok(()) };
     for (_, own) in own {
         admin.drop_collection(&own).await?;
     }
@@ -240,26 +270,26 @@ async fn clear(admin: Option<&Hosts>, own: Vec<(String, String)>) -> Result<()> 
 async fn prepare(
     context: &PhaseContext<'_>,
     arms: &mut [LiveArm],
-    number: usize,
     slots: &[usize],
     warmup: bool,
 ) -> Result<()> {
-    if let Some(admin) = context.admin {
+    let (number, inputs) = (context.number, &context.world.inputs);
+    if let Some(admin) = &context.world.server.admin {
         // What was loaded, or written by the phase before, may be read from a secondary.
         admin.replicate().await;
     }
-    let has_own = has_own(context.plan, number);
+    let has_own = has_own(context.plan(), number);
     for (place, arm) in arms.iter_mut().enumerate() {
         let own = |name: &str| {
             if has_own {
-                own_name(context.plan, name, slots[place], warmup)
+                own_name(context.plan(), name, slots[place], warmup)
             } else {
                 name.to_owned()
             }
         };
         let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
-        let plan = arm.part.as_ref().map_or(context.plan, |part| &part.plan);
-        let prepares = prepares(context.inputs, plan, which, own)?;
+        let plan = arm.part.as_ref().map_or(context.plan(), |part| &part.plan);
+        let prepares = prepares(inputs, plan, which, own)?;
         arm.stage = Some((plan.phases[number].name.clone(), warmup));
         arm.prepare(prepares).await;
     }

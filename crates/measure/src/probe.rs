@@ -1,11 +1,11 @@
 //! Arms that cannot talk to the server are found before the first round: each connects, inserts and
 //! finds one document. Rejected: to let the rounds find out (decision 0086).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{self, StreamExt as _};
 
-use crate::install::Wanted;
+use crate::install::{Installed, Wanted};
 use crate::observed_options::Untold;
 use crate::progress::LiveProgress;
 use crate::trial::{Ground, Tried};
@@ -18,61 +18,46 @@ use server::connection_string::with_arm_options;
 /// Arms that are tried at a time: the processes of a whole history may want all memory.
 const TOGETHER: usize = 2;
 
-/// The arms to try.
-#[derive(Debug, Clone)]
-pub struct Probe {
-    /// Their words after `-d`.
-    pub words: Vec<String>,
-    pub wanted: Wanted,
-}
-
-/// What is left of them.
-pub struct Probed {
-    pub arms: Vec<(String, Environment)>,
-    pub unavailable: Vec<Unavailable>,
-    /// By id: options that drivers do not tell.
-    pub seen: BTreeMap<String, Seen>,
-}
-
-impl Probe {
-    /// Tries the arms on the server at `uri`, without the limits of their memory: who dies of one
-    /// is a result of the rounds.
-    ///
-    /// # Errors
-    /// Too few arms are left; the server died.
-    pub async fn run(
-        &self,
-        ground: &Ground<'_>,
-        (server, uri): (&ServerHandle, &str),
-        arms: Vec<(String, Environment)>,
-        progress: &LiveProgress,
-    ) -> Result<Probed> {
-        let work = arms.iter().enumerate().map(|(index, (id, environment))| {
-            progress.doing(&format!("trying {id}"));
-            one(ground, uri, index, id, environment)
-        });
-        let work = stream::iter(work).buffered(TOGETHER).collect::<Vec<_>>();
-        let tried = tokio::select! {
-            tried = work => tried,
-            error = server.died() => return Err(error),
-        };
-        let (mut left, mut lost, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for (place, (arm, tried)) in arms.into_iter().zip(tried).enumerate() {
-            match tried {
-                Ok(options) => {
-                    seen.extend(options.map(|options| (arm.0.clone(), options)));
-                    left.push(arm);
-                }
-                Err(error) => lost.push((place, error)),
+/// Tries the arms on the server at `uri`, without the limits of their memory: who dies of one is a
+/// result of the rounds. Leaves those that work, and returns those that do not, and by id the
+/// options that drivers do not report.
+///
+/// # Errors
+/// Too few arms are left; the server died.
+pub async fn try_arms(
+    installed: &mut Installed,
+    wanted: Wanted,
+    ground: &Ground<'_>,
+    (server, uri): (&ServerHandle, &str),
+    progress: &LiveProgress,
+) -> Result<(Vec<Unavailable>, BTreeMap<String, Seen>)> {
+    let work = installed.arms.iter().enumerate().map(|(index, (id, environment))| {
+        progress.doing(&format!("trying {id}"));
+        one(ground, uri, index, id, environment)
+    });
+    let work = stream::iter(work).buffered(TOGETHER).collect::<Vec<_>>();
+    let tried = tokio::select! {
+        tried = work => tried,
+        error = server.died() => return Err(error),
+    };
+    let words = installed.words.clone();
+    let (mut working, mut lost, mut seen) = (BTreeSet::new(), Vec::new(), BTreeMap::new());
+    for (place, ((id, _), tried)) in installed.arms.iter().zip(tried).enumerate() {
+        match tried {
+            Ok(options) => {
+                seen.extend(options.map(|options| (id.clone(), options)));
+                working.insert(id.clone());
             }
+            Err(error) => lost.push((place, error)),
         }
-        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
-        let unavailable = self.wanted.leave_out(&words, lost, &left, |line| progress.note(line))?;
-        Ok(Probed { arms: left, unavailable, seen })
     }
+    installed.retain(|id| working.contains(id));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let left_out = wanted.leave_out(&words, lost, &installed.arms, |line| progress.note(line))?;
+    Ok((left_out, seen))
 }
 
-/// The options that the driver of an arm does not tell.
+/// The options that the driver of an arm does not report.
 async fn one(
     ground: &Ground<'_>,
     uri: &str,

@@ -8,7 +8,6 @@ use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
 use crate::blocks::{ArmGroup, groups};
-use crate::context::PhaseContext;
 use crate::measured::MeasuredPhase;
 use crate::messages::Tapped;
 use crate::phase::{self, load};
@@ -17,6 +16,7 @@ use crate::settings;
 use crate::summary::{PhaseSource, summarise};
 use crate::token::HeldToken;
 use crate::unacknowledged;
+use crate::world::PhaseContext;
 use base::error::{Error, Result};
 use record::machine::Reading;
 use record::records::{Experiment, LostPhase, PhaseRun, Run};
@@ -40,38 +40,38 @@ impl Runner {
         self.look_at_machine().await?;
         loop {
             let RoundsProgress { round, look, step, disturbed, disturbance } =
-                (self.judge.standing)(&self.folder, &self.experiment)?;
+                (self.judge.standing)(&self.world.folder, &self.experiment)?;
             if round > self.finished && disturbed.last() == Some(&round) {
                 let what = disturbance.unwrap_or_default();
-                self.progress.note(&format!("round {round} was disturbed ({what})"));
+                self.world.progress.note(&format!("round {round} was disturbed ({what})"));
                 if step == RoundStep::Make {
                     let more = (disturbed.len() as u32).min(look.rounds);
-                    self.progress.replace(round.max(look.rounds + more), &disturbed);
+                    self.world.progress.replace(round.max(look.rounds + more), &disturbed);
                 }
             }
             if round > self.finished {
-                self.progress.pause();
+                self.world.progress.pause();
                 token.pass().await;
-                self.progress.resume();
+                self.world.progress.resume();
             }
             if step == RoundStep::Look && self.look(round, look)? == NextStep::Stop {
                 return Ok(());
             }
-            self.stop.check()?;
+            self.world.stop.check()?;
             let round = round + 1;
-            self.progress.round(round);
+            self.world.progress.round(round);
             // Each round has its own randomness, so that a round made again is the same.
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
             rng.set_stream(u64::from(round));
             self.round(round, &mut rng).await?;
-            self.progress.round_ended();
+            self.world.progress.round_ended();
             if round == self.finished + 1 {
-                self.folder.write_experiment(&self.experiment)?;
+                self.world.folder.write_experiment(&self.experiment)?;
             }
             let baseline_lost = self.configurations[0].losses.len() >= LOST_ROUNDS_MAX;
             if baseline_lost && !self.experiment.settings.figures_only {
                 let base = &self.experiment.arms[0].id;
-                self.progress.note(&format!(
+                self.world.progress.note(&format!(
                     "no further rounds: the baseline {base} is lost, and without it nothing can be \
                      compared; {round} rounds of the others are kept"
                 ));
@@ -86,12 +86,14 @@ impl Runner {
         if self.experiment.settings.figures_only {
             return Ok(NextStep::Stop);
         }
-        let deciding = (self.judge.deciding)(&self.folder, &self.experiment)?;
+        let deciding = (self.judge.deciding)(&self.world.folder, &self.experiment)?;
         let next = self.experiment.settings.looks.after(look, round, &deciding);
         if let NextStep::ContinueTo(rounds) = next {
             let words = deciding.words();
-            self.progress.note(&format!("look after {round} rounds: {words}; on to {rounds}"));
-            self.progress.extend(rounds);
+            self.world
+                .progress
+                .note(&format!("look after {round} rounds: {words}; on to {rounds}"));
+            self.world.progress.extend(rounds);
         }
         Ok(next)
     }
@@ -99,15 +101,16 @@ impl Runner {
     /// Loads collections that are only read, or that arms hand on: once and shared. With one for
     /// each arm the scatter doubled, because the trees on the server differ.
     async fn load_shared(&self) -> Result<()> {
-        let Some(admin) = &self.admin else { return Ok(()) };
+        let Some(admin) = &self.world.server.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
         for number in phase::shared(plan) {
             let collection = &plan.collections[number];
-            let documents = self.inputs.documents(plan, number);
+            let documents = self.world.inputs.documents(plan, number);
             let name = &collection.name;
-            load(admin, name, collection, documents, &self.progress, &self.stop).await?;
+            load(admin, name, collection, documents, &self.world.progress, &self.world.stop)
+                .await?;
         }
-        self.progress.doing("waiting until the server has written what was loaded");
+        self.world.progress.doing("waiting until the server has written what was loaded");
         admin.settle().await;
         Ok(())
     }
@@ -117,11 +120,11 @@ impl Runner {
         let groups = groups(&self.experiment.settings, self.experiment.arms.len(), rng);
         let mut runs = Vec::new();
         for (number, group) in groups.iter().enumerate() {
-            self.progress.group(number, groups.len());
-            self.inputs.block = group.block;
+            self.world.progress.group(number, groups.len());
+            self.world.inputs.block = group.block;
             runs.append(&mut self.group(round, group, rng).await?);
         }
-        let noise = Reading::take().noise_since(&before, &listeners(&self.places));
+        let noise = Reading::take().noise_since(&before, &listeners(&self.world.server.listening));
         let simulated = self.is_simulated();
         for run in &mut runs {
             let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
@@ -129,7 +132,9 @@ impl Runner {
             match &run.failed {
                 Some(reason) => {
                     losses.push(reason.clone());
-                    self.progress.note(&format!("{} is lost in this round: {reason}", run.arm));
+                    self.world
+                        .progress
+                        .note(&format!("{} is lost in this round: {reason}", run.arm));
                 }
                 None => losses.clear(),
             }
@@ -138,7 +143,7 @@ impl Runner {
             } else {
                 run.machine_noise = noise.clone();
             }
-            self.folder.append_run(run)?;
+            self.world.folder.append_run(run)?;
         }
         Ok(())
     }
@@ -155,23 +160,23 @@ impl Runner {
         self.watch(&arms, consumer.as_ref());
         let phases = self.experiment.plan.phases.len();
         for number in 0..phases {
-            self.stop.check()?;
+            self.world.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
             let begins = self.experiment.plan.story(number).start == number;
             if begins {
-                self.slots.clear();
+                self.world.slots.clear();
             }
             let taking = self.gather(begins, &name, &mut arms, &mut runs);
             if taking == 0 {
                 continue;
             }
             let (arms, runs) = (&mut arms[..taking], &mut runs[..taking]);
-            self.sampler.label(round, &name);
-            self.progress.phase(&name, number, phases);
+            self.world.sampler.label(round, &name);
+            self.world.progress.phase(&name, number, phases);
             self.phase(round, number, (arms, consumer.as_mut()), runs, rng).await?;
         }
-        self.sampler.label(round, "");
-        self.sampler.watch(Vec::new());
+        self.world.sampler.label(round, "");
+        self.world.sampler.watch(Vec::new());
         if let Some(mut consumer) = consumer {
             consumer.close().await;
         }
@@ -184,7 +189,7 @@ impl Runner {
         if arms.iter().any(|arm| arm.disk_full) {
             // It looks like a fault of the adapter.
             let full = nix::errno::Errno::ENOSPC.into();
-            return Err(Error::file("write", self.folder.path(), &full));
+            return Err(Error::file("write", self.world.folder.path(), &full));
         }
         Ok(runs)
     }
@@ -197,7 +202,7 @@ impl Runner {
             let arm = arms[place].index;
             let record = &self.experiment.arms[arm];
             let able = !record.not_measured.contains_key(phase);
-            let is_in = begins || self.slots.contains_key(&arm);
+            let is_in = begins || self.world.slots.contains_key(&arm);
             if able && is_in && record.share.takes(phase) {
                 arms.swap(taking, place);
                 runs.swap(taking, place);
@@ -216,75 +221,30 @@ impl Runner {
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
         self.fit_to_drivers(number)?;
-        let settings = &self.experiment.settings;
-        let quick = settings.looks.quick;
-        let chosen = &settings.interleave[number];
-        let (interleave, turn_ms) = (chosen.interleave, chosen.turn_ms);
-        let plan = &self.experiment.plan;
-        let warmups: Vec<Duration> = arms
-            .iter()
-            .map(|arm| {
-                let profile_s = self.configurations[arm.index].environment.warmup_s;
-                settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
-            })
-            .collect();
-        let phase = &plan.phases[number];
-        let measured_s = settings::planned(phase, settings.measured_s, quick, interleave);
-        let time = |warmup: &Duration| settings::phase_time(phase, *warmup, measured_s);
-        let planned = warmups.iter().map(time).sum();
-        let mut context = PhaseContext {
-            plan,
-            inputs: &self.inputs,
-            epoch: &self.epoch,
-            admin: self.admin.as_ref(),
-            sampler: &mut self.sampler,
-            rng,
-            slots: &mut self.slots,
-            progress: &mut self.progress,
-            stop: &self.stop,
-            order: settings.order,
-            round,
-            quick,
-            unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
-            measured_s: settings.measured_s,
-            longest: settings.max_time_s.map(Duration::from_secs_f64).unwrap_or_default(),
-            turn: turn_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()),
-            planned,
-            awake: self.awake.as_ref(),
-            consumer,
-        };
+        let warmups = self.warmups(number, arms);
         let files = match &arms[..] {
-            [arm] => self.inputs.run_name(round, arm.index),
-            _ => self.inputs.round_name(round),
+            [arm] => self.world.inputs.run_name(round, arm.index),
+            _ => self.world.inputs.round_name(round),
         };
-        let name = &plan.phases[number].name;
-        let mut path = self.path.as_mut().filter(|_| round >= self.tap_from);
-        let prefix = path.as_ref().map(|path| path.prefix(&files, name));
-        if let Some(path) = &mut path {
-            path.rotate(prefix.clone()).await?;
+        let taps = self.taps_round(round);
+        let name = &self.experiment.plan.phases[number].name;
+        let mut prefix = None;
+        if let Some(tap) = self.world.server.tap.as_mut().filter(|_| taps) {
+            prefix = Some(tap.prefix(&files, name));
+            tap.rotate(prefix.clone()).await?;
         }
         let lived: Vec<bool> = arms.iter().map(LiveArm::alive).collect();
-        let mut making = Vec::new();
-        for arm in arms.iter_mut() {
-            context.progress.arm(arm.index, "calibrating");
-            making.push(match self.inputs.making(plan, number) {
-                Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
-                None => None,
-            });
-        }
-        let mut measured = phase::run(&mut context, arms, number, &warmups, interleave).await?;
+        let making = self.calibrate_making(number, arms).await;
+        let (experiment, world) = (&self.experiment, &mut self.world);
+        let mut context = PhaseContext { experiment, world, rng, consumer, round, number };
+        let mut measured = phase::run(&mut context, arms, &warmups).await?;
         for (measured, making) in measured.iter_mut().zip(making) {
             measured.document_ns = making;
         }
-        if let Some(path) = &mut path {
-            path.rotate(None).await?;
+        if let Some(tap) = self.world.server.tap.as_mut().filter(|_| taps) {
+            tap.rotate(None).await?;
         }
-        if interleave == Interleave::Turns
-            && let Some(taken) = measured.iter().find(|it| !it.turns.is_empty())
-        {
-            let length_ms = taken.turn_length.as_secs_f64() * 1e3;
-            self.experiment.settings.interleave[number].turn_ms.get_or_insert(length_ms);
-        }
+        self.decide_turn_length(number, &measured);
         for (place, measured) in measured.iter().enumerate() {
             if let Some(reason) = &arms[place].refused {
                 self.leave_out(arms[place].index, number, reason);
@@ -307,11 +267,43 @@ impl Runner {
         Ok(())
     }
 
+    fn warmups(&self, number: usize, arms: &[LiveArm]) -> Vec<Duration> {
+        let Experiment { plan, settings, .. } = &self.experiment;
+        let warmup = |arm: &LiveArm| {
+            let profile_s = self.configurations[arm.index].environment.warmup_s;
+            let quick = settings.looks.quick;
+            settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
+        };
+        arms.iter().map(warmup).collect()
+    }
+
+    /// Measures what the making of a document costs each arm; None where the phase makes none.
+    async fn calibrate_making(&self, number: usize, arms: &mut [LiveArm]) -> Vec<Option<f64>> {
+        let mut making = Vec::new();
+        for arm in arms {
+            self.world.progress.arm(arm.index, "calibrating");
+            making.push(match self.world.inputs.making(&self.experiment.plan, number) {
+                Some(prepare) => arm.calibrate_making(&self.world.epoch, &prepare).await,
+                None => None,
+            });
+        }
+        making
+    }
+
+    /// Keeps the length of turns that the first round decides.
+    fn decide_turn_length(&mut self, number: usize, measured: &[MeasuredPhase]) {
+        let phase = &mut self.experiment.settings.interleave[number];
+        let taken = measured.iter().find(|it| !it.turns.is_empty());
+        if let Some(taken) = taken.filter(|_| phase.interleave == Interleave::Turns) {
+            phase.turn_ms.get_or_insert(taken.turn_length.as_secs_f64() * 1e3);
+        }
+    }
+
     /// An arm whose driver cannot do a phase after all is not asked for it again.
     fn leave_out(&mut self, arm: usize, number: usize, reason: &str) {
         let phase = &self.experiment.plan.phases[number].name;
         let record = &mut self.experiment.arms[arm];
-        self.progress.note(&format!("{}: {phase} not measured: {reason}", record.id));
+        self.world.progress.note(&format!("{}: {phase} not measured: {reason}", record.id));
         record.not_measured.insert(phase.clone(), reason.to_owned());
     }
 
@@ -323,8 +315,10 @@ impl Runner {
         if !unacknowledged::fit(planned, &plan.phases[number], arms) {
             return Ok(());
         }
-        self.progress.note(&format!("{} takes whole runs: {}", planned.phase, planned.reason));
-        self.folder.write_experiment(&self.experiment)
+        self.world
+            .progress
+            .note(&format!("{} takes whole runs: {}", planned.phase, planned.reason));
+        self.world.folder.write_experiment(&self.experiment)
     }
 
     async fn summary(
@@ -339,15 +333,21 @@ impl Runner {
         let plan = &part.expect("it was measured").plan.clone();
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
-            .map(|process| self.inputs.samples(round, measured.arm, number, process, false).into())
+            .map(|process| {
+                self.world.inputs.samples(round, measured.arm, number, process, false).into()
+            })
             .collect();
         let source = PhaseSource {
             plan,
             number,
             files,
-            inputs: &self.inputs,
-            exclusive: self.is_own_server,
-            hlog: format!("hlog/{}-{}.hlog", self.inputs.run_name(round, measured.arm), phase.name),
+            inputs: &self.world.inputs,
+            exclusive: self.world.server.is_own,
+            hlog: format!(
+                "hlog/{}-{}.hlog",
+                self.world.inputs.run_name(round, measured.arm),
+                phase.name
+            ),
             arm,
             tapped: tap.map(|prefix| Tapped {
                 prefix,
@@ -355,9 +355,9 @@ impl Runner {
                 consumer: self.configurations.len(),
             }),
         };
-        let mut run = summarise(&source, measured, &self.folder).await?;
+        let mut run = summarise(&source, measured, &self.world.folder).await?;
         let files = source.files;
-        self.inputs.forget_warmup(round, measured.arm, number, phase.processes);
+        self.world.inputs.forget_warmup(round, measured.arm, number, phase.processes);
         if let (Some(broker), Some(read)) = (&mut run.broker, &measured.read) {
             let kept = self.keep_samples(std::slice::from_ref(&read.samples))?;
             broker.consumer.samples = kept.into_iter().next();
@@ -374,12 +374,12 @@ impl Runner {
         let mut kept = Vec::new();
         for file in files {
             let bytes = file.metadata().map_or(0, |it| it.len());
-            if self.inputs.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
+            if self.world.inputs.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
                 std::fs::remove_file(file).map_err(|error| Error::file("remove", file, &error))?;
                 continue;
             }
-            self.inputs.sample_bytes += bytes;
-            let name = file.strip_prefix(self.folder.path()).unwrap_or(file);
+            self.world.inputs.sample_bytes += bytes;
+            let name = file.strip_prefix(self.world.folder.path()).unwrap_or(file);
             kept.push(name.to_string_lossy().into_owned());
         }
         Ok(kept)

@@ -1,29 +1,18 @@
 //! The state of the rounds, and the start of an arm's processes.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
 use crate::arm::{LiveArm, Target};
-use crate::awake::Awake;
 use crate::blocks::ArmGroup;
 use crate::capabilities::ArmPlan;
 use crate::clients::Client;
-use crate::hosts::Hosts;
-use crate::input_files::InputFiles;
 use crate::observed_options::fill;
-use crate::path::TapPath;
-use crate::progress::LiveProgress;
-use crate::sampler::Sampler;
-use crate::stop::Stop;
 use crate::system::{self, no_version, other_version};
+use crate::world::World;
 use adapter::environment::Environment;
 use adapter::protocol::Opened;
-use base::clock::{Epoch, wall};
+use base::clock::wall;
 use base::error::Result;
 use record::folder::Folder;
-use record::machine::Reading;
 use record::records::{Arm, Experiment, Limits, MachineNoise, Run};
-use server::ListenAddress;
 use server::connection_string::with_arm_options;
 use stats::looks::{Deciding, RoundsProgress};
 use workload::plan::Plan;
@@ -33,43 +22,20 @@ use workload::plan::Plan;
 pub const LOST_ROUNDS_MAX: usize = 3;
 const GIVEN_UP: &str = "given up: ";
 
+/// An experiment from its opened server to the end of its last round.
 pub struct Runner {
-    /// The record so far; the running adapters fill in their versions.
+    /// The record so far, with the request and its plan; the running adapters fill in their
+    /// versions.
     pub experiment: Experiment,
     pub configurations: Vec<ArmConfiguration>,
     /// Reads the messages of phases that have a consumer; its own phases are not used.
     pub consumer: Option<ArmConfiguration>,
-    pub folder: Folder,
-    /// Zero of all times.
-    pub epoch: Epoch,
-    /// The tap on the way to the server, if asked for.
-    pub path: Option<TapPath>,
-    /// The first round through the tap.
-    pub tap_from: u32,
     /// Number of rounds in the folder.
     pub finished: u32,
-    pub database: String,
-    /// None with `--server none`.
-    pub admin: Option<Hosts>,
-    /// Whether we started the server: then its counters are exact.
-    pub is_own_server: bool,
-    /// Local sockets of somebody else's server: its CPU is the experiment's.
-    pub places: Vec<ListenAddress>,
-    pub judge: Judge,
-    /// The first reading of the machine, with its time.
-    pub looked: Option<(Instant, Reading)>,
-    /// Whether a busy machine gets time to become quiet.
-    pub waits: bool,
-    /// None where cores need not be kept awake.
-    pub awake: Option<Awake>,
-    pub sampler: Sampler,
-    /// By arm, which of the collections of the present story is its own.
-    pub slots: BTreeMap<usize, usize>,
-    pub inputs: InputFiles,
     /// Runs of arms that have begun.
     pub runs: u32,
-    pub progress: LiveProgress,
-    pub stop: Stop,
+    pub judge: Judge,
+    pub world: World,
 }
 
 /// Functions of the judging side, which the measuring side does not know: both are given the folder
@@ -106,12 +72,6 @@ impl ArmConfiguration {
         let others = others.iter().map(|uri| own(uri)).collect();
         Self { uri, others, tapped_uri, part: None, losses: Vec::new(), environment }
     }
-
-    /// A consumer is no arm: it has all the memory that it wants.
-    pub fn without_limit(mut self) -> Self {
-        self.environment.memory_bytes = None;
-        self
-    }
 }
 
 impl Runner {
@@ -129,11 +89,11 @@ impl Runner {
         let mut arms = Vec::new();
         let mut runs = Vec::new();
         for (place, &index) in group.arms.iter().enumerate() {
-            self.stop.check()?;
-            self.progress.arm(index, "starting");
+            self.world.stop.check()?;
+            self.world.progress.arm(index, "starting");
             let position = group.first + place as u32;
-            let log = format!("logs/{}.log", self.inputs.run_name(round, index));
-            let log = self.folder.join(&log);
+            let log = format!("logs/{}.log", self.world.inputs.run_name(round, index));
+            let log = self.world.folder.join(&log);
             let configuration = &self.configurations[index];
             let (environment, tapped) = (&configuration.environment, self.taps(round, index));
             let plan = Plan { runs_before: self.runs, ..self.experiment.plan.clone() };
@@ -146,11 +106,11 @@ impl Runner {
                     LiveArm::absent(index, position, format!("{GIVEN_UP}{reason}"))
                 }
                 _ => {
-                    let epoch = &self.epoch;
+                    let epoch = &self.world.epoch;
                     LiveArm::start(index, position, environment, &log, epoch, &target).await
                 }
             });
-            let block = self.inputs.block;
+            let block = self.world.inputs.block;
             runs.push(Run { block, ..empty_run(round, position, tapped, started_at) });
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
@@ -158,8 +118,8 @@ impl Runner {
             self.fill_in(arm).await;
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
             run.clock_within_us = arm.clock_within_us();
-            self.progress.arm(arm.index, "calibrating");
-            run.noop_ns = arm.calibrate(&self.epoch, &self.inputs.folder).await;
+            self.world.progress.arm(arm.index, "calibrating");
+            run.noop_ns = arm.calibrate(&self.world.epoch, &self.world.inputs.folder).await;
         }
         Ok((arms, runs))
     }
@@ -172,11 +132,11 @@ impl Runner {
         arms: &mut [LiveArm],
     ) -> Option<LiveArm> {
         let configuration = self.consumer.as_ref()?;
-        let log = format!("logs/{}-consumer.log", self.inputs.run_name(round, arm));
-        let log = self.folder.join(&log);
+        let log = format!("logs/{}-consumer.log", self.world.inputs.run_name(round, arm));
+        let log = self.world.folder.join(&log);
         let target = self.target(configuration, self.taps_round(round));
         let (index, environment) = (self.configurations.len(), &configuration.environment);
-        let live = LiveArm::start(index, 0, environment, &log, &self.epoch, &target).await;
+        let live = LiveArm::start(index, 0, environment, &log, &self.world.epoch, &target).await;
         if let Some(reason) = &live.failed {
             for arm in arms {
                 arm.fail(&format!("its consumer is lost: {reason}")).await;
@@ -200,18 +160,26 @@ impl Runner {
             consumer,
             processes: arm.processes(),
         };
-        self.sampler.watch(own.chain(reading).map(client).collect());
+        self.world.sampler.watch(own.chain(reading).map(client).collect());
     }
 
     fn target<'a>(&'a self, configuration: &'a ArmConfiguration, tapped: bool) -> Target<'a> {
         let uri =
             configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
         let uri = Some(uri.as_str()).filter(|uri| !uri.is_empty());
-        Target { uri, others: &configuration.others, database: &self.database, plan: None }
+        Target {
+            uri,
+            others: &configuration.others,
+            database: &self.world.server.database,
+            plan: None,
+        }
     }
 
+    /// Whether a round goes through the tap: each one, or the last one alone.
     pub fn taps_round(&self, round: u32) -> bool {
-        self.path.is_some() && round >= self.tap_from
+        let settings = &self.experiment.settings;
+        let first = if settings.tap_last_round { settings.looks.first_rounds() } else { 1 };
+        self.world.server.tap.is_some() && round >= first
     }
 
     pub fn taps(&self, round: u32, arm: usize) -> bool {
@@ -228,7 +196,7 @@ impl Runner {
         let reports = live.hello().and_then(|hello| no_version(environment, hello));
         if reports.is_some() && arm.reports != reports {
             let (id, told) = (&arm.id, reports.as_deref().unwrap_or_default());
-            self.progress.note(&format!(
+            self.world.progress.note(&format!(
                 "{id}: its driver reports version {told:?}; the version is its folder's name"
             ));
         }
@@ -243,10 +211,12 @@ impl Runner {
         let missing = phases.filter_map(|(phase, missing)| Some((phase, missing.as_ref()?)));
         for (phase, missing) in missing {
             if arm.not_measured.insert(phase.name.clone(), missing.clone()).is_none() {
-                self.progress.note(&format!("{}: {} not measured: {missing}", arm.id, phase.name));
+                self.world
+                    .progress
+                    .note(&format!("{}: {} not measured: {missing}", arm.id, phase.name));
             }
         }
-        self.inputs.fit(&part.plan)?;
+        self.world.inputs.fit(&part.plan)?;
         self.configurations[live.index].part = Some(part.clone());
         Ok(())
     }

@@ -9,8 +9,6 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 #[derive(Debug, Clone, Default)]
 pub struct Token {
     mutex: Arc<Mutex<()>>,
-    /// The experiment's name among the others; empty where it is alone.
-    pub holder: String,
 }
 
 /// The token until it is dropped.
@@ -23,10 +21,6 @@ pub struct HeldToken {
 
 impl Token {
     /// The same token for one of several.
-    pub fn named(&self, holder: &str) -> Self {
-        Self { holder: holder.to_owned(), ..self.clone() }
-    }
-
     pub async fn take(&self) -> HeldToken {
         let mutex = Arc::clone(&self.mutex);
         HeldToken { guard: Some(Arc::clone(&mutex).lock_owned().await), mutex }

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use crate::admin::MongodCounters;
-use crate::context::PhaseContext;
 use crate::hosts::Hosts;
 use crate::sampler::Sampler;
+use crate::world::PhaseContext;
 use base::error::Result;
 use record::records::{Arm, PhaseInterleave};
 use stats::threshold::Interleave;
@@ -63,13 +63,13 @@ pub async fn counters(
     context: &mut PhaseContext<'_>,
     written: Option<String>,
 ) -> Result<(MongodCounters, Option<Duration>)> {
-    match (context.admin, written) {
-        (Some(admin), Some(name)) if context.unacknowledged => {
-            let arrived = settled(context.sampler, admin, &name).await?;
-            Ok((context.sampler.counters().await?, Some(arrived)))
-        }
-        _ => Ok((context.sampler.counters().await?, None)),
-    }
+    let unanswered = within(context.phase(), &context.experiment.arms);
+    let (sampler, admin) = (&mut context.world.sampler, &context.world.server.admin);
+    let arrived = match (admin, written) {
+        (Some(admin), Some(name)) if unanswered => Some(settled(sampler, admin, &name).await?),
+        _ => None,
+    };
+    Ok((sampler.counters().await?, arrived))
 }
 
 /// Waits until readings of the counters and of a collection's documents agree. Answers when the

@@ -35,7 +35,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/measure/src/arm.rs", "not cut yet"),
     ("crates/measure/src/install.rs", "not cut yet"),
     ("crates/measure/src/phase.rs", "not cut yet"),
-    ("crates/measure/src/setup.rs", "not cut yet"),
     ("crates/measure/src/summary/tests.rs", "the tests of one crate or folder"),
     ("crates/record/src/records.rs", "one format, in the order of its fields"),
     ("crates/report/src/view.rs", "not cut yet"),
@@ -52,14 +51,8 @@ const LONG_FILES: &[(&str, &str)] = &[
 const LONG_FUNCTIONS: &[&str] = &[
     "crates/judge/src/analysis/compare.rs: run",
     "crates/judge/src/lib.rs: analyse",
-    "crates/measure/src/laps.rs: take_turns",
-    "crates/measure/src/phase.rs: run",
-    "crates/measure/src/rounds.rs: phase",
-    "crates/measure/src/setup.rs: runner",
     "crates/measure/src/summary.rs: summarise",
     "crates/studies/src/bulk_load/parts.rs: parts",
-    "src/commands/plan_text.rs: text",
-    "src/commands/run.rs: make",
 ];
 
 /// Lines of the core outside of comments and unit tests that may name an adapter's language.
