@@ -171,8 +171,7 @@ pub async fn make(
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<Result<Folder>>> {
     let manifests = discover(ask.here.adapters_dir.as_deref())?;
-    let was = places.iter().find_map(|it| it.resumed.as_ref());
-    let plan = RunPlan::new(ask, &manifests, was)?;
+    let plan = RunPlan::new(ask, &manifests, places.iter().find_map(|it| it.resumed.as_ref()))?;
     let (together, twins) = (plan.together(), plan.twins);
     let RunPlan { ask, mut planned, arms, serverless, .. } = plan;
     let Ask { request, here } = &ask;

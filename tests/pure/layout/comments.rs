@@ -9,7 +9,7 @@ use regex_lite::Regex;
 
 /// Comments that still begin without their subject, by crate or folder: numbers may only fall.
 const HEADLESS: &[(&str, usize)] =
-    &[("judge", 8), ("measure", 26), ("record", 29), ("src", 8), ("studies", 46)];
+    &[("judge", 8), ("measure", 26), ("record", 29), ("src", 5), ("studies", 46)];
 
 /// Lines of comments and documents that still have a word to avoid (docs/style.md), by crate or
 /// folder: numbers may only fall.
@@ -20,7 +20,7 @@ const AVOIDED: &[(&str, usize)] = &[
     ("docs", 2),
     ("format", 1),
     ("judge", 12),
-    ("measure", 37),
+    ("measure", 35),
     ("protocol", 1),
     ("record", 13),
     ("report", 6),
