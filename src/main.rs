@@ -15,7 +15,7 @@ use base::secrets::mask_text;
 use cli::{Cli, Verb};
 use miette::MietteHandlerOpts;
 
-/// The driver decodes servers' answers by recursion, without a bound of its own. A server that
+/// The driver decodes servers' answers by recursion, without a bound. A server that
 /// answers thousands of documents in each other is still only a server that cannot be used. The
 /// memory is taken as it is needed.
 const STACK_BYTES: usize = 256 << 20;

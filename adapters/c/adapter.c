@@ -205,5 +205,5 @@ int main(void) {
     open_session = session_none();
     while ((length = getline(&line, &room, stdin)) > 0)
         answer_line(line, (size_t)length);
-    _exit(0); /* the core is gone: nobody waits for clean pools */
+    _exit(0); /* the core is gone: no one waits for clean pools */
 }

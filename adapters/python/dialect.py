@@ -80,7 +80,7 @@ def opened(client):
         "compressors": compression.compressors if compression else [],
         "retry_writes": options.retry_writes,
         "retry_reads": getattr(options, "retry_reads", False),  # from 3.9 on
-        # The driver tells this and compressors by private properties only, from 4.0 to 4.20.
+        # The driver exposes this and compressors by private properties only, from 4.0 to 4.20.
         "tls": (pool.ssl_context if is_3 else pool._ssl_context) is not None,
         "commands": {"count": "aggregate" if COUNTS_DOCUMENTS else "count"},
     }

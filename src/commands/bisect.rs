@@ -435,7 +435,7 @@ impl Search {
     }
 
     /// The other changes that a short experiment through the tap shows. Nothing where all went
-    /// through it anyway, and where none can stand before the server.
+    /// through it anyway, and where the server cannot have one.
     async fn tapped(&mut self, phase: &str, versions: [usize; 2]) -> Result<Vec<AlsoRow>> {
         let plain = self.ask.request.clone();
         if plain.goes_through_the_tap() || plain.server()? == "none" {

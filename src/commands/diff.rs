@@ -1,5 +1,5 @@
 //! `mongodyno diff DIR DIR`: two stored experiments side by side. It gives no verdict: they were
-//! measured at different times, and no interval tells a driver from the machine then.
+//! measured at different times, and no interval can separate a driver from the machine then.
 
 use serde::Serialize;
 

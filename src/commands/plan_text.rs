@@ -129,7 +129,7 @@ fn operations(phase: &Phase) -> String {
         let batch = batch.map_or(String::new(), |count| format!(" of {}", count.most()));
         format!("{share}{}{batch}{on}", operation.name)
     };
-    // The parts of a bulk_write have no weight of their own.
+    // The parts of a bulk_write have no weight.
     let drawn = phase.operations.iter().zip(&phase.weights).filter(|(_, weight)| **weight > 0);
     let each: Vec<String> = drawn.map(one).collect();
     if phase.sequence.is_empty() {

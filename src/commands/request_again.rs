@@ -51,7 +51,7 @@ pub fn ask_again(args: &ResumeArgs, was: &Experiment) -> Result<Ask> {
         )
     })?;
     // Which versions were taken, which seed was drawn and which parameters made the documents. An
-    // arm's id is its request with its version; `#2` only tells twins apart.
+    // arm's id is its request with its version; `#2` only distinguishes twins.
     let asked = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
     let asked = asked.map(|arm| (arm.id.split('#').next().unwrap_or_default(), &arm.share));
     request.drivers = asked.clone().map(|(driver, _)| Words::new(driver)).collect();

@@ -25,7 +25,7 @@ use workload::{Workload, builtin};
 
 /// An experiment that is asked for.
 pub struct RunPlan<'a> {
-    /// With the hosts of the workload, where the request names no server.
+    /// The request, with the hosts of the workload where it names no server.
     pub ask: Ask,
     pub planned: Planned,
     pub arms: Vec<Arm<'a>>,
@@ -122,7 +122,7 @@ fn uri_options(request: &Request) -> Result<BTreeMap<String, String>> {
     Ok(options)
 }
 
-/// With the hosts of the workload, where the request names no server.
+/// The request, with the hosts of the workload where it names no server.
 fn with_hosts(ask: &Ask, workload: &Workload) -> Ask {
     let mut ask = ask.clone();
     let request = &mut ask.request;

@@ -23,7 +23,7 @@ pub async fn run(args: ServerArgs) -> Result<()> {
     }
 }
 
-/// The parent of a mongod. Its exit code tells its end.
+/// The parent of a mongod. Its exit code reports how it ended.
 pub fn guard(arguments: &[String]) -> Result<()> {
     match guard_main(arguments.iter().map(Into::into)) {
         0 => Ok(()),

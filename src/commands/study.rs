@@ -153,7 +153,7 @@ fn own_args(args: &ResumeArgs, part: &StudyPart) -> ResumeArgs {
 
 /// An experiment that is still to be made, or to be gone on with.
 struct Open {
-    /// Its place in the study.
+    /// The part's place in the study.
     at: usize,
     part: StudyPart,
     ask: Ask,
@@ -294,7 +294,7 @@ impl PartStage {
             return Ok(Self::Finished);
         }
         if experiment.plan.kept().is_some() {
-            // Its documents went with its database: its rounds cannot be gone on with.
+            // The documents went with the database: the rounds cannot be continued.
             say!("{}: begun anew, for what its arms handed on is gone", path.display());
             std::fs::remove_dir_all(path).map_err(|error| Error::file("remove", path, &error))?;
             return Ok(Self::Missing);

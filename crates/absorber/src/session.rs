@@ -300,7 +300,7 @@ fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcom
 }
 
 /// Part of an answer that is sent. A write of w:0 that waits for an answer learns only that it was
-/// read: drivers without moreToCome take an error for one of their own.
+/// read: drivers without moreToCome would report a later error as the operation's.
 fn told(command: &RawDocument, answer: RawDocumentBuf) -> RawDocumentBuf {
     let was_done = get(answer.as_bytes(), b"n").is_some();
     if was_done && is_unacknowledged(command) {

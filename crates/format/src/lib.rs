@@ -167,7 +167,7 @@ pub fn trimmed(value: f64, decimals: usize) -> String {
 }
 
 /// `12.3 (11.0 to 13.9)`: an estimate with its interval, as `text` writes a number. It is the one
-/// notation: a unit stands behind it, or in the head of its column.
+/// notation: the unit follows it, or is in the heading of its column.
 pub fn with_interval(
     estimate: f64,
     interval: Option<(f64, f64)>,

@@ -160,7 +160,7 @@ impl ObjectiveGate {
         rows
     }
 
-    /// How many comparisons have a direction, which may be beyond the limit: more rounds may tell.
+    /// How many comparisons have a direction that may be beyond the limit: more rounds may decide.
     pub fn undecided(&self, analysis: &Analysis) -> usize {
         let has_direction = |row: &&ComparisonRow| {
             row.low_percent.is_some_and(|it| it > 0.0)

@@ -263,7 +263,7 @@ impl Admin {
         }
         self.check_marker().await?;
         // The marker goes last. A killed adapter's last write may still be on its way, and would
-        // make the dropped database anew, as one that nobody knows for ours.
+        // create the dropped database again, without the marker that makes it ours.
         for _ in 0..LATE_LOOKS_MAX {
             let mut names = self.collections().await?;
             names.retain(|name| name != MARKER && !name.starts_with("system."));
@@ -369,7 +369,7 @@ impl Admin {
     }
 
     async fn running(&self) -> Result<bool> {
-        // An arm has our user; others' operations need a right of their own. Rejected:
+        // An arm has our user; others' operations need a further privilege. Rejected:
         // `$currentOp`, which an absorber would hold back like any aggregation.
         let namespace = format!("^{}\\.", self.database.name());
         let command = doc! {

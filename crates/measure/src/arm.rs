@@ -44,7 +44,7 @@ const UNTIL_NS_MAX: u64 = (1 << 53) - 1;
 /// An arm's processes in one round.
 pub struct LiveArm {
     pub index: usize,
-    /// Its place in the starting order.
+    /// The place in the starting order.
     pub position: u32,
     /// The reason why it left this round; its processes are gone.
     pub failed: Option<String>,
@@ -62,7 +62,7 @@ pub struct LiveArm {
     processes: Vec<AdapterProcess>,
     /// The processes of this phase; phases may need different numbers.
     active: usize,
-    /// Its part in the plan; None for a consumer, and without a running process.
+    /// The arm's part in the plan; None for a consumer, and without a running process.
     pub part: Option<ArmPlan>,
     /// The sample files of this phase, by process.
     samples: Vec<String>,
@@ -82,9 +82,10 @@ pub struct LiveArm {
 
 /// The server that an arm's processes connect to, and their plan.
 pub struct Target<'a> {
-    /// With the arm's options; credentials only here. None: operations that need no server.
+    /// The connection string with the arm's options, the only place of credentials. None:
+    /// operations that need no server.
     pub uri: Option<&'a str>,
-    /// Those of further hosts.
+    /// The connection strings of further hosts.
     pub others: &'a [String],
     pub database: &'a str,
     /// None for a consumer.
@@ -110,8 +111,8 @@ impl Target<'_> {
     }
 }
 
-/// A connection string with its parts. For a driver that takes no option which nobody asked for,
-/// the time to wait for a server stands beside it alone.
+/// A connection string with its parts. A driver that takes no option but those asked for gets
+/// the time to wait for a server beside the string alone.
 pub fn client_target(uri: &str, kind: UriKind) -> ClientTarget {
     let said = parts(uri);
     ClientTarget {
@@ -309,7 +310,7 @@ impl LiveArm {
     }
 
     /// Runs one turn of all processes, from now until its length has passed. None: the arm was
-    /// lost, or takes no part in the phase. `server` tells whether it works where the arm rests.
+    /// lost, or takes no part in the phase. `server` says whether it works where the arm rests.
     pub async fn turn(
         &mut self,
         epoch: &Epoch,
@@ -434,7 +435,7 @@ impl LiveArm {
         Some(farthest as f64 / 1e3)
     }
 
-    /// Its processes, for readings from outside.
+    /// The arm's processes, for readings from outside.
     pub fn processes(&self) -> Vec<ProcessId> {
         let pids = self.processes.iter().map(|it| it.pid().as_raw().cast_unsigned());
         pids.filter_map(ProcessId::of).collect()

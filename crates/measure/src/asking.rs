@@ -62,7 +62,7 @@ impl Asking {
         self.steps(command, question).await?.map_err(|error| refused(&error))
     }
 
-    /// Several commands that are one piece of work, with errors of their own.
+    /// Several commands that are one piece of work, with their errors.
     ///
     /// # Errors
     /// No answer in time.

@@ -1,7 +1,7 @@
 //! Threads of idle priority that keep cores from halting during turns (decision 0035).
 //!
 //! A virtual core that halts wakes up late, by a random time. Where the clock shows this, one
-//! thread a core runs plain loops while nobody else wants the core. The threads belong to the core
+//! thread a core runs plain loops while nothing else wants the core. The threads belong to the core
 //! program: they cannot outlive it, and their CPU time is ours.
 
 use std::fs;

@@ -64,7 +64,7 @@ pub async fn turn(
         Ok::<_, Error>((turn, after))
     };
     // The consumer is polled first, so that its turn starts before that of the producers. A
-    // consumer that lost its server would try for a minute: nobody waits for that.
+    // consumer that lost its server would try for a minute, which is too long to wait.
     let reading = patience.and(READ_ON);
     let read = async { Ok(consumer.turn(epoch, reading, Some(admin)).await) };
     let (read, (turn, after)) = tokio::try_join!(read, produce)?;

@@ -7,7 +7,7 @@ use workload::schedule::split;
 /// An arm's part in an experiment.
 #[derive(Debug, Clone)]
 pub struct ArmPlan {
-    /// With the arm's own numbers of processes, and of workers in each.
+    /// The plan with the arm's numbers of processes, and of workers in each.
     pub plan: Plan,
     /// By phase: why it takes no part in it.
     pub missing: Vec<Option<String>>,

@@ -18,7 +18,7 @@ use workload::{Workload, WorkloadError};
 
 /// # Errors
 /// The documents of one insert_many take more than the client's memory, for every worker of an arm
-/// makes one at a time. Without a limit of its own that is what this machine has free.
+/// makes one at a time. Without a limit, that is what this machine has free.
 pub fn check_client(
     workload: &Workload,
     memory: Option<&ClientMemory>,

@@ -73,7 +73,7 @@ impl ClientReadings {
                 seen.extend(held.iter().map(|it| (*it, self.known[it])));
                 connections += held.iter().filter(|it| self.known[it]).count() as u64;
             }
-            // Of a server behind a file none would be counted.
+            // The connections of a server behind a file would all be missed.
             let connections = (!self.hides_files || connections > 0).then_some(connections);
             let sum = |of: fn(Pid) -> Option<u64>| {
                 pids.iter().filter_map(|pid| of(Pid::from_raw(pid.cast_signed()))).sum::<u64>()

@@ -17,7 +17,7 @@ const STATUS: [(&str, &[&str]); 9] = [
     ("globalLock.currentQueue", &["readers", "writers"]),
     ("globalLock.activeClients", &["readers", "writers"]),
     ("extra_info", &["page_faults"]),
-    // Flushes; those of 8.0 and later stand in another section.
+    // Flushes; those of 8.0 and later are in another section.
     ("wiredTiger.transaction", &["transaction checkpoints"]),
     ("wiredTiger.checkpoint", &["total succeed number of checkpoints"]),
     (

@@ -13,8 +13,8 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The disk below the data of a mongod of this machine; None where it cannot be told: the
-    /// process is another user's, or its files lie on no disk of their own (tmpfs, overlay).
+    /// The disk below the data of a mongod of this machine; None where it cannot be found: the
+    /// process is another user's, or its files are on no block device (tmpfs, overlay).
     ///
     /// It is the disk of the lock file that mongod holds open. Rejected: its dbpath, which may be a
     /// path in a container.

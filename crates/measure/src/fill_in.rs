@@ -1,5 +1,5 @@
-//! Fills in the options that a driver does not tell, for arms that no probe has tried: a process of
-//! its own inserts and finds one document.
+//! Fills in the options that a driver does not report, for arms that no probe has tried: a separate
+//! process inserts and finds one document.
 
 use crate::arm::LiveArm;
 use crate::observed_options::{STANDALONE, Untold, fill};
@@ -9,7 +9,7 @@ use record::records::{Arm, Seen};
 
 impl Runner {
     /// Fills in what the driver of an arm leaves out of `resolved`, before its first phase. A
-    /// driver that tells all costs nothing.
+    /// driver that reports all of them costs nothing.
     pub async fn fill_in(&mut self, live: &LiveArm) {
         let arm = &self.experiment.arms[live.index];
         let simulated = self.configurations[live.index].environment.simulated;

@@ -88,13 +88,13 @@ impl Hosts {
         Ok(try_join_all(self.each.iter().map(|it| it.count(name))).await?.into_iter().sum())
     }
 
-    /// With the documents that each of several hosts has taken: `host2.opcounters.insert`.
+    /// The counters, with the documents that each of several hosts took: `host2.opcounters.insert`.
     pub async fn counters(&self, all: bool) -> Result<MongodCounters> {
         let each = try_join_all(self.each.iter().map(|it| it.counters(all))).await?;
         Ok(self.sum(each, "opcounters.insert"))
     }
 
-    /// With the documents of each of several hosts: `host2.collStats.count`.
+    /// The sizes, with the documents of each of several hosts: `host2.collStats.count`.
     pub async fn sizes(&self, name: &str) -> MongodCounters {
         let each = join_all(self.each.iter().map(|it| it.sizes(name))).await;
         self.sum(each, "collStats.count")

@@ -226,7 +226,7 @@ impl InputFiles {
         self.samples.join(format!("{}-phase{phase}-consumer.bin", self.run_name(round, arm)))
     }
 
-    /// Deletes warm-up samples: their rates stand in the record.
+    /// Deletes warm-up samples: their rates are in the record.
     pub fn forget_warmup(&self, round: u32, arm: usize, phase: usize, processes: u32) {
         for process in 0..processes {
             let _ = fs::remove_file(self.samples(round, arm, phase, process, true));

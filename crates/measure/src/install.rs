@@ -59,7 +59,7 @@ impl Installed {
 
     /// The adapter that reads the plan's messages: the one asked for; the arms' own, or where none
     /// of those reads them, another one that is installed. Of several, the one that needs the least
-    /// time for each message. None where nobody has to.
+    /// time for each message. None where no arm has to.
     ///
     /// # Errors
     /// The one asked for cannot; none that is installed can.
@@ -135,7 +135,7 @@ pub struct How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     All,
-    /// Two, or the only one: less is no comparison. Of searches and studies.
+    /// Two, or the only one: less is no comparison. How searches and studies install.
     Compared,
     /// One at least, of those that were named: it is measured alone.
     Alone,
@@ -144,7 +144,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// Of searches and studies.
+    /// How searches and studies install.
     pub fn of(by_name: bool) -> Self {
         if by_name { Self::Compared } else { Self::One }
     }
@@ -277,7 +277,7 @@ fn plan_all<'a>(
         return Err(error.expect("one is not able"));
     }
     if how.offline {
-        // Those that nobody has asked for by name are left out.
+        // Adapters that were not asked for by name are left out.
         for plan in planned.iter_mut().filter(|_| how.wanted == Wanted::One) {
             let missing = plan.as_ref().ok().and_then(|it| are_there(iter::once(it)).err());
             if let Some(missing) = missing {
@@ -302,7 +302,7 @@ pub async fn install(arm: &Arm<'_>, offline: bool, requests: &mut Requests) -> R
     Ok(installed.arms.remove(0).1)
 }
 
-/// With `--offline`, names all that would have to be installed.
+/// Names all that would have to be installed with `--offline`.
 fn are_there<'a>(planned: impl Iterator<Item = &'a Installation<'a>>) -> Result<()> {
     let mut missing: Vec<String> =
         planned.filter(|it| !it.is_ready()).map(Installation::id).collect();

@@ -20,7 +20,7 @@ pub struct MeasuredPhase {
     pub turn_length: Duration,
     /// CPU of the other arms during its turns, ns.
     pub idle_cpu_ns: u64,
-    /// Its own CPU during theirs, ns.
+    /// The arm's own CPU time during the others' turns, ns.
     pub waiting_cpu_ns: u64,
     /// After its turns, until the server had its unanswered writes; None where it answered all.
     pub arriving: Option<Duration>,

@@ -56,7 +56,7 @@ pub fn is_encrypted(uri: &str) -> bool {
     asked.unwrap_or(uri.starts_with("mongodb+srv://"))
 }
 
-/// The messages that tell something; legacy ones as the commands of today.
+/// The messages that show an option; legacy ones as the commands of today.
 #[derive(Default)]
 struct SentOptions {
     hellos: Vec<Document>,
@@ -66,7 +66,7 @@ struct SentOptions {
 }
 
 /// Reads the bytes of each connection. A standalone server takes neither retried writes nor read
-/// preferences: there their absence tells nothing.
+/// preferences: there their absence means nothing.
 pub fn read(connections: &[Vec<u8>], is_standalone: bool) -> Seen {
     let sent = SentOptions::of(connections);
     let mut seen = Seen::default();

@@ -305,7 +305,7 @@ pub struct Which {
     pub arm: usize,
     /// Index of the phase.
     pub phase: usize,
-    /// Its warm-up instead.
+    /// Whether the phase's warm-up runs instead.
     pub warmup: bool,
 }
 

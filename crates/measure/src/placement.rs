@@ -1,11 +1,11 @@
-//! Cores of their own for the server and the clients (methodology 2.7 b2, decision 0037).
+//! Separate cores for the server and the clients (methodology 2.7 b2, decision 0037).
 
 use std::fs;
 
 use base::child::usable_cores;
 use record::records::Placement;
 
-/// With fewer cores a set of its own would leave server or client a single one.
+/// On fewer cores separate sets would leave server or client a single one.
 const CORES_MIN: usize = 4;
 
 /// Cores of server and clients on this machine; None where they share all cores.

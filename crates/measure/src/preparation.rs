@@ -186,7 +186,7 @@ impl Setup {
             Some(uri) => places(uri).await,
             None => Vec::new(),
         };
-        // Of several that listen, no one is the server.
+        // Where several listen, none is known to be the server.
         let one = || <[u32; 1]>::try_from(listeners(&places)).ok().map(|[pid]| pid);
         let pid = server.and_then(ServerHandle::pid).or_else(one);
         (places, pid)

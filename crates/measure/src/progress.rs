@@ -55,7 +55,7 @@ impl LiveLine {
         Self { label: String::new(), bar, said: Cell::new(Instant::now()) }
     }
 
-    /// With a name before each line, such as `embedded@6.0: `.
+    /// Puts a name before each line, such as `embedded@6.0: `.
     fn labelled(self, label: &str) -> Self {
         Self { label: label.to_owned(), ..self }
     }

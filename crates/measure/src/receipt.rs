@@ -11,7 +11,7 @@ use workload::plan::{Operation, OperationKind, Phase};
 
 /// The receipt of one phase of one run; `done` counts the successful operations, by operation, and
 /// `given` what their records did.
-/// Opcounters are used where the server is ours and they tell the phase's operations apart. Else
+/// Opcounters are used where the server is ours and they distinguish the phase's operations. Else
 /// the documents count in a collection that the arm alone has written. Else there is no receipt
 /// (capped, overwritten, shared).
 pub fn receipt(

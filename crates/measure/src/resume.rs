@@ -41,13 +41,13 @@ impl Resumed {
     /// arms are compared round by round, in the same minutes.
     ///
     /// # Errors
-    /// No experiment, or one that nobody can go on with.
+    /// No experiment, or one that cannot be continued.
     pub fn read(path: &Path) -> Result<(Folder, Self)> {
         let (folder, experiment) = Folder::open(path)?;
         folder.only_files()?;
         let is_cut = experiment.ended != Some(Ended::Completed);
         if let Some(kept) = experiment.plan.kept().filter(|_| is_cut) {
-            // Its documents went with the experiment's database.
+            // The documents went with the experiment's database.
             let what = format!("`{}` was kept from arm to arm, and is gone", kept.name);
             return Err(Error::usage(what, ANEW));
         }

@@ -51,11 +51,11 @@ pub struct ArmConfiguration {
     pub environment: Environment,
     /// URI past the tap, with the arm's options and credentials; empty with `--server none`.
     pub uri: String,
-    /// Those of further hosts, to which operations are dealt in turn.
+    /// The connection strings of further hosts, to which operations are dealt in turn.
     pub others: Vec<String>,
     /// URI through the tap; None: the arm goes past it.
     pub tapped_uri: Option<String>,
-    /// Its part in the plan; None until its adapter has said what it can do.
+    /// The arm's part in the plan; None until its adapter has said what it can do.
     pub part: Option<ArmPlan>,
     /// The reasons of its losses in the last rounds in a row.
     pub losses: Vec<String>,

@@ -32,7 +32,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// `admin` is a connection of its own, None with `--server none`.
+    /// `admin` is a separate connection, None with `--server none`.
     pub async fn new(
         admin: Option<Hosts>,
         disk: Option<Disk>,

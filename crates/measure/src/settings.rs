@@ -121,7 +121,7 @@ pub fn planned(phase: &Phase, measured_s: f64, quick: bool, interleave: Interlea
     }
 }
 
-/// `--max-time`: counted phases that have no longest time of their own get this one.
+/// `--max-time`: counted phases without a longest time get this one.
 pub fn limit_counted(plan: &mut Plan, max_s: Option<f64>) {
     for phase in &mut plan.phases {
         if let Limit::Operations { seconds_max, .. } = &mut phase.limit {

@@ -64,12 +64,12 @@ impl Planned {
 
 /// Where an experiment is made.
 pub struct Place {
-    /// As `--server` takes it.
+    /// The server as `--server` takes it.
     pub server: String,
-    /// Its name among several; empty where it is alone.
+    /// The server's name among several; empty where it is alone.
     pub name: String,
     pub id: String,
-    /// Its folder, new or empty, or that of the experiment to continue.
+    /// The experiment's folder, new or empty, or that of the experiment to continue.
     pub path: PathBuf,
     /// Whether a new experiment finds arms that cannot talk to the server before its first round.
     pub probes: bool,

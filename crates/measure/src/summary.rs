@@ -25,7 +25,7 @@ pub struct PhaseSource<'a> {
     pub number: usize,
     /// One a process.
     pub files: Vec<PathBuf>,
-    /// Their schedules tell the right totals.
+    /// The inputs, whose schedules give the right totals.
     pub inputs: &'a InputFiles,
     /// Whether the server is ours alone: then its counters are a receipt.
     pub exclusive: bool,

@@ -1,5 +1,5 @@
-//! The version that a running driver tells: that of the machine's driver, which no registry knows,
-//! and that of an arm, which has to be the one asked for.
+//! The version that a running driver reports: that of the machine's driver, which no registry
+//! knows, and that of an arm, which has to be the one asked for.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub async fn named(plan: &Installation<'_>) -> Result<(String, Environment)> {
     Ok((id, environment))
 }
 
-/// Of letters that an arm's name may have.
+/// The version in letters that an arm's name may have.
 fn told(hello: &Hello) -> String {
     let plain = |it: &char| it.is_ascii_alphanumeric() || "._-+".contains(*it);
     hello.driver.version.chars().filter(plain).collect()

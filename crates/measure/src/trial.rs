@@ -123,7 +123,7 @@ impl Ground<'_> {
         }
     }
 
-    /// The first error of its driver. What is wrong with its process stands in `live`.
+    /// The first error of its driver. What is wrong with its process is in `live`.
     async fn insert_and_find(
         &self,
         live: &mut LiveArm,
@@ -160,7 +160,7 @@ impl Ground<'_> {
     }
 }
 
-/// The address that a proxy can stand before, or why none can.
+/// The address that a proxy can forward to, or why there is none.
 fn address(uri: &str) -> Result<String, &'static str> {
     match only_host(uri) {
         _ if is_encrypted(uri) => Err("its messages are encrypted"),
@@ -237,7 +237,7 @@ async fn answer(server: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-/// A member of a replica set tells its address, and a driver goes there: it becomes the proxy's.
+/// A member of a replica set announces its address, where a driver goes: it becomes the proxy's.
 fn leading_to(own: &str, message: Vec<u8>) -> Vec<u8> {
     let header = Header::parse(message.first_chunk().expect("a header"));
     let at = match header.map(|it| it.opcode) {

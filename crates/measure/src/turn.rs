@@ -19,7 +19,7 @@ pub struct Turned {
 
 #[derive(Debug, Clone, Copy)]
 pub struct ArmTurn {
-    /// Those of its processes, merged.
+    /// The turns of the arm's processes, merged.
     pub turned: Turned,
     pub until_ns: u64,
     pub cpu_ns: u64,

@@ -33,7 +33,7 @@ pub fn by_driver(arm: &Arm) -> bool {
 }
 
 /// Why a phase cannot take turns when this arm's driver asks for no answers; None: each of its
-/// writes has a concern of its own.
+/// writes has a write concern.
 pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
     let inherits = |it: &&Operation| takes_write_concern(it.kind) && it.write_concern.is_none();
     let made = phase.operations.iter().find(inherits)?;

@@ -49,7 +49,7 @@ pub fn connected() -> Result<HashSet<u64>> {
 
 #[derive(Default)]
 struct Sockets {
-    /// Those of a file.
+    /// The sockets of a file.
     files: HashSet<u32>,
     peers: HashMap<u32, u32>,
 }

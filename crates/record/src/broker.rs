@@ -25,11 +25,11 @@ pub struct Broker {
     pub out_of_order: u64,
     /// From the moment the program made a message to the moment the consumer had it.
     pub latency: Quantiles,
-    /// Its course over the messages in the order in which they were made.
+    /// The latency's course over the messages in the order in which they were made.
     pub curve: Curve,
     /// From the moment a message was intended: bursts and rates, else None.
     pub since_intended: Option<Quantiles>,
-    /// Its course over the messages in the order in which they were intended. In a burst all are
+    /// The course over the messages in the order in which they were intended. In a burst all are
     /// intended at once: there in the order in which they arrived.
     pub curve_since_intended: Option<Curve>,
     /// Messages made a second, from the first to the last.
@@ -55,7 +55,7 @@ pub struct ConsumerRun {
     pub saturated: bool,
     /// It ended before the core's marker or the last message: idle, given up, out of time.
     pub cut_short: bool,
-    /// Its clock agrees with the core's within so much, us.
+    /// The largest difference of its clock to the core's, us.
     pub clock_within_us: Option<f64>,
     /// CPU during its turn, ns.
     pub cpu_ns: u64,
@@ -66,7 +66,7 @@ pub struct ConsumerRun {
     /// Resident set after its end, bytes.
     #[serde(default)]
     pub rss_held_bytes: Option<u64>,
-    /// Its raw samples under the folder; None when the disk budget was used up.
+    /// The raw samples under the folder; None when the disk budget was used up.
     pub samples: Option<String>,
 }
 

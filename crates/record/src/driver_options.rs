@@ -1,4 +1,4 @@
-//! Options that drivers do not tell.
+//! Options that drivers do not report.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What a driver shows on the wire: its handshake, and the commands of one insert and one find.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
-    /// Those options of `resolved` that it does not tell.
+    /// The options that `resolved` lacks.
     pub options: BTreeMap<String, serde_json::Value>,
     /// `client` (metadata and the application's name), `compression` and `loadBalanced`, as sent.
     pub handshake: BTreeMap<String, serde_json::Value>,

@@ -21,7 +21,7 @@ pub struct Machine {
     pub kernel: String,
     /// Such as `tsc`.
     pub clock_source: String,
-    /// Frequency governor, if the system tells.
+    /// Frequency governor, if the system reports it.
     pub governor: Option<String>,
     /// Cores of the server and of the clients; None where they share all.
     #[serde(default)]
@@ -66,7 +66,7 @@ pub struct MachineNoise {
 }
 
 impl MachineNoise {
-    /// As statistics read it.
+    /// The foreign load as statistics read it.
     pub fn around(&self) -> ForeignLoad<'_> {
         ForeignLoad {
             steal_fraction: self.steal_fraction,

@@ -19,7 +19,7 @@ const BEHIND_FRACTION: f64 = 0.05;
 pub struct Message {
     /// The worker that made it.
     pub producer: u16,
-    /// Its number among those of the producer.
+    /// The message's number among those of the producer.
     pub sequence: u32,
     pub intended_ns: u64,
     /// 0 where it was never received: only the message itself knows the time.

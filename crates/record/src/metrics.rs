@@ -241,7 +241,7 @@ table! {
         "connections_peak", Phase(Maximum, |run, _| whole(run.connections_peak)),
     )
     .column("connections_peak_count");
-    /// Garbage collections in all rounds, where the runtime tells.
+    /// Garbage collections in all rounds, where the runtime counts them.
     GcCount = count("gc_count", Phase(Sum, |run, _| whole(run.gc_count)));
     /// Their time, ns.
     GcNs = metric("gc_ns", MetricUnit::Nanoseconds, Phase(Sum, |run, _| whole(run.gc_ns)));
@@ -252,7 +252,7 @@ table! {
     Errors = count("errors", Operation(Count, |of| whole(Some(of.failed + of.wrong))))
         .column("errors_count");
     /// Documents that a right answer brings, the median of the rounds; of several finds in a mix
-    /// their mean together. None where it brings none, or where the totals do not tell.
+    /// their mean together. None where it brings none, or where the totals do not show it.
     DocumentsPerOp = count("documents_per_op", Answers);
     /// BSON bytes of the documents written or read in the phase; None where they are not known.
     DocumentBytes = bytes("document_bytes", Phase(WholeSum, |run, _| whole(run.document_bytes)));
@@ -281,7 +281,7 @@ impl Metric {
         Self::ALL.iter().copied().find(|metric| metric.word() == word)
     }
 
-    /// Those that arms are compared by.
+    /// The metrics that arms are compared by.
     pub fn compared() -> impl Iterator<Item = (Self, Quantity)> {
         Self::ALL.iter().filter_map(|metric| Some((*metric, metric.definition().quantity?)))
     }
@@ -330,7 +330,7 @@ impl Metric {
         }
     }
 
-    /// The quantile of response times that stands in its place in an open loop.
+    /// The quantile of response times that replaces it in an open loop.
     pub(crate) fn in_open_loop(self) -> Option<Self> {
         match self {
             Self::P50 => Some(Self::ResponseP50),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     pub open_files: Option<u64>,
-    /// Of its user.
+    /// Processes that its user may have.
     pub processes: Option<u64>,
     pub address_space_bytes: Option<u64>,
     pub locked_memory_bytes: Option<u64>,

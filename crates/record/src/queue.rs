@@ -44,7 +44,7 @@ pub struct Queue {
     /// Mann-Kendall's tau of their number while operations arrive, read each 100 ms (more often in
     /// short runs). None in a burst.
     pub depth_tau: Option<f64>,
-    /// Its p-value.
+    /// The p-value of the depth's trend.
     pub depth_p: Option<f64>,
     /// From the last arrival to the last end, s.
     pub drain_s: f64,

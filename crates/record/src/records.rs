@@ -62,7 +62,7 @@ pub struct Experiment {
     #[serde(default)]
     pub consumer: Option<Arm>,
     pub server: Server,
-    /// Its databases there: one, and another for each time it was gone on with.
+    /// The databases there: one, and another for each time the experiment was resumed.
     #[serde(default)]
     pub databases: Vec<Database>,
     /// The link on the way to it; None without `--link`.
@@ -140,7 +140,7 @@ impl Ended {
 /// One thing compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arm {
-    /// Its name in tables: `node@7.9.0`; the A/A arm: `node@7.9.0 (A/A)`.
+    /// The arm's name in tables: `node@7.9.0`; the A/A arm: `node@7.9.0 (A/A)`.
     pub id: String,
     pub adapter: String,
     /// Duplicate of the baseline.
@@ -148,9 +148,9 @@ pub struct Arm {
     /// The baseline again, past tap and link: it shows their cost.
     #[serde(default)]
     pub is_direct: bool,
-    /// As its adapter reports it.
+    /// The driver's name as its adapter reports it.
     pub driver: String,
-    /// As the running adapter reports it; the name of its folder in a user's folder of drivers.
+    /// The version as the running adapter reports it; a folder's name in a folder of drivers.
     pub version: String,
     /// What its driver reports in place of a version, where the version is its folder's name.
     #[serde(default)]
@@ -164,7 +164,7 @@ pub struct Arm {
     pub runtime: String,
     /// The kind of a worker: threads, tasks, processes.
     pub concurrency: String,
-    /// Its workers are tasks of one thread: an event loop.
+    /// Whether the workers are tasks of one thread: an event loop.
     #[serde(default)]
     pub event_loop: bool,
     /// Defaults the driver resolved (pool size, write concern, …): as reported, and as `seen`.
@@ -172,7 +172,7 @@ pub struct Arm {
     /// None: it told all that could be seen, or nothing was sent to a server.
     #[serde(default)]
     pub seen: Option<Seen>,
-    /// Whether its writes without a concern of their own are answered; None: not known yet.
+    /// Whether its writes without a write concern are answered; None: not known yet.
     #[serde(default)]
     pub acknowledged: Option<bool>,
     /// Phases that it takes no part in, and why: "not measured: …".
@@ -184,7 +184,7 @@ pub struct Arm {
     /// Version of its server.
     #[serde(default)]
     pub server_version: Option<String>,
-    /// Of its first process in the first round.
+    /// Read from the arm's first process in the first round.
     #[serde(default)]
     pub limits: Option<Limits>,
     /// SHA-256 of the environment's lock file, and of sources of this machine; hex.
@@ -199,7 +199,7 @@ pub struct Unavailable {
     pub reason: String,
     /// One thing to do.
     pub hint: String,
-    /// Nobody named it, and the machine lacks what it needs: the default is all that can run here.
+    /// Not asked for by name: the default is all that can run here, and it cannot.
     #[serde(default)]
     pub unasked: bool,
 }
@@ -210,7 +210,7 @@ pub struct Server {
     pub kind: ServerKind,
     /// By buildInfo.
     pub version: String,
-    /// With credentials masked.
+    /// The connection string with credentials masked.
     pub uri: String,
     /// Command line of its start.
     pub flags: Vec<String>,
@@ -218,7 +218,7 @@ pub struct Server {
     pub topology: String,
     /// Package and licence of an embedded server.
     pub source: Option<String>,
-    /// Of the process, if it is one of this machine and not hidden from us.
+    /// Id of the process, if it is one of this machine and not hidden from us.
     #[serde(default)]
     pub limits: Option<Limits>,
     /// Limits that were asked for.
@@ -233,7 +233,7 @@ pub struct Run {
     pub round: u32,
     /// Arm id.
     pub arm: String,
-    /// Through the tap: in a study a round of its own.
+    /// Whether it went through the tap: in a study that is a separate round.
     #[serde(default)]
     pub tapped: bool,
     /// Block of its round, from 0; the baseline has a run in each.
@@ -268,7 +268,7 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LostPhase {
     pub phase: String,
-    /// As those of [`PhaseRun`], after the loss.
+    /// Sizes as in [`PhaseRun`], after the loss.
     pub sizes: BTreeMap<String, i64>,
 }
 
@@ -341,10 +341,10 @@ pub struct PhaseRun {
     #[serde(alias = "half_log_ratio")]
     pub drift: Option<f64>,
     /// Making one document before its operation is timed, ns, calibrated before the phase. None
-    /// where none is made or the adapter does not tell.
+    /// where none is made or the adapter does not report it.
     #[serde(default)]
     pub document_ns: Option<f64>,
-    /// Garbage collections of the runtime, where it tells; ns as it counts them.
+    /// Garbage collections of the runtime, where it counts them; ns by its clock.
     #[serde(default)]
     pub gc_count: Option<u64>,
     #[serde(default)]
@@ -376,7 +376,7 @@ pub struct PhaseRun {
 
 impl PhaseRun {
     /// Bytes on the wire per operation, both directions: the tap's count, else that of the server's
-    /// counters where nobody else uses it.
+    /// counters where it has no other client.
     pub fn bytes_per_op(&self, counted: bool) -> Option<f64> {
         if let Some(tap) = &self.tap {
             return Some(tap.bytes_out_per_op + tap.bytes_in_per_op);

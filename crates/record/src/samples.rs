@@ -140,7 +140,7 @@ impl Growing {
     }
 
     /// The next ones, `most` of them or fewer. A file may end where a hole begins that is as large
-    /// as its writer likes, so that nobody reads more than was asked for.
+    /// as its writer likes, so no more is read than was asked for.
     pub fn next(&mut self, most: u64) -> Result<impl Iterator<Item = Sample> + '_> {
         const AT_ONCE: u64 = 1 << 13;
         let count = most.min(AT_ONCE) as usize;

@@ -25,14 +25,14 @@ pub struct Servers {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// As `--server` takes it; `#2` behind a server that was named before.
+    /// The server as `--server` takes it; `#2` after a server that was named before.
     pub server: String,
     /// Name of its experiment folder.
     pub folder: String,
 }
 
 impl Part {
-    /// As `--server` takes it.
+    /// The server as `--server` takes it.
     pub fn words(&self) -> &str {
         let numbered = self.server.rsplit_once('#');
         let numbered = numbered.filter(|(_, number)| number.parse::<u32>().is_ok());

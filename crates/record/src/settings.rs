@@ -14,7 +14,7 @@ pub struct Settings {
     pub seed: u64,
     /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
     pub looks: LookPlan,
-    /// Of the arms at the start of a round and within its laps.
+    /// The order of the arms at the start of a round and within its laps.
     #[serde(default)]
     pub order: Order,
     /// `turns` or `runs` for each phase, with the reason.
@@ -55,7 +55,7 @@ pub enum GateUnclear {
 }
 
 impl GateUnclear {
-    /// As `--gate-unclear` takes it.
+    /// The word that `--gate-unclear` takes.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fail => "fail",

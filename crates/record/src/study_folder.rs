@@ -24,7 +24,7 @@ pub struct StudyRecord {
     pub command: Vec<String>,
     /// `crud-scale`.
     pub study: String,
-    /// Its size, as a part of the original's.
+    /// The study's size, as a part of the original's.
     pub scale: f64,
     /// In the order in which they are made; none where an earlier version kept its flags instead.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct StudyRecord {
 /// A part of a study: an experiment that `run` could make as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyPart {
-    /// Its folder within the study's.
+    /// The part's folder within the study's.
     pub name: String,
     pub request: Request,
     /// Why it may be missing, on a machine that lacks a program; None: the study fails then.
@@ -49,7 +49,7 @@ pub struct StudyPart {
 }
 
 impl StudyPart {
-    /// With changes to its request.
+    /// Returns the part with changes to its request.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Request)) -> Self {
         change(&mut self.request);

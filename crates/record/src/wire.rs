@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 /// A simulated link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
-    /// As asked for.
+    /// The link as asked for.
     pub asked: String,
     /// Sizes of its buffers, in words.
     pub buffers: String,
-    /// Its own measurements before the first round.
+    /// What the link's own check measured before the first round.
     pub check: LinkCheck,
 }
 
 /// How the link measured up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkCheck {
-    /// Of the direction that was further off.
+    /// The bandwidth of the direction that was further off.
     pub bandwidth_measured_mbit: f64,
     /// Against the one asked for; + is faster.
     pub bandwidth_error_percent: f64,

@@ -31,7 +31,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         runs.iter().partition(|run| is_set_aside(analysis, run.round));
     write_runs(analysis, &compared, out)?;
     if !aside.is_empty() {
-        // benchstat makes a table of their own for lines under another configuration.
+        // benchstat makes a separate table for lines under another configuration.
         writeln!(out, "\nrounds: disturbed, not compared\n")?;
     }
     write_runs(analysis, &aside, out)

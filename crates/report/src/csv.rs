@@ -1,5 +1,5 @@
 //! One tidy table: a row per arm, phase, operation and metric, the unit in the metric's name. The
-//! comparison of that very metric stands in the same row, so that no second table is needed;
+//! comparison of that very metric is in the same row, so that no second table is needed;
 //! empty cells mean "not measured" or "not compared".
 
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use super::paint::{Ink, Paint};
 use super::table::Table;
 use super::text::{clip, wrap};
 
-/// Columns where nobody says how many there are.
+/// Columns where their number is unknown.
 const DEFAULT_WIDTH: u16 = 100;
 /// Below this, tables would be all wrapping.
 const MIN_WIDTH: u16 = 60;

@@ -422,7 +422,7 @@ pub fn death_lines(analysis: &Analysis) -> Vec<String> {
 /// Over [`doubt_lines`].
 pub const DOUBTS: &str = "Doubts";
 
-/// What stands before all else: a verdict may be about something that nobody asked.
+/// What precedes all else: a verdict may answer a question other than the one asked.
 pub fn doubt_lines(analysis: &Analysis) -> Vec<String> {
     clean_all(&analysis.doubts)
 }

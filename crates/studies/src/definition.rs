@@ -29,7 +29,7 @@ pub struct Definition {
     pub server: String,
     /// Rounds past the tap; None: the size says how many.
     pub rounds: Option<u32>,
-    /// Its size at scale 1.
+    /// The study's size at scale 1.
     pub size: u64,
     /// The unit of its size.
     pub unit: String,
@@ -63,7 +63,7 @@ pub struct Definition {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
-    /// As `run -d` takes it.
+    /// The driver as `run -d` takes it.
     pub driver: String,
     /// The phase that issues as the original program did.
     #[serde(default)]

@@ -222,7 +222,7 @@ pub fn said<'a>(
         void.extend(own.voids(arms.as_deref()).into_iter().map(|why| (*part, why)));
         doubted.extend(own.doubts(arms.as_deref()).into_iter().map(|why| (*part, why)));
     }
-    // Of many parts one that is void leaves the others.
+    // One void part among many leaves the others.
     if all && !basis.iter().all(|it| void.iter().any(|(part, _)| *part == it.part)) {
         doubted.splice(0..0, std::mem::take(&mut void));
     }

@@ -27,7 +27,7 @@ pub struct StudyTable {
     pub schema_version: u32,
     pub study: String,
     pub title: String,
-    /// Its size, as a part of the original's.
+    /// The study's size, as a part of the original's.
     pub scale: Option<f64>,
     pub cells: Vec<StudyCell>,
     pub questions: Vec<Question>,

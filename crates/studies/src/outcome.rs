@@ -8,7 +8,7 @@ use record::records::{Experiment, Run};
 /// A finished experiment, as far as a report may read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'a> {
-    /// Its part; empty for the one experiment of a study by an earlier version.
+    /// The experiment's part; empty for the one experiment of a study by an earlier version.
     pub part: &'a str,
     pub folder: &'a Folder,
     pub experiment: &'a Experiment,
@@ -18,13 +18,13 @@ pub struct Made<'a> {
 /// The experiments that a study has made.
 #[derive(Debug)]
 pub struct Outcome<'a> {
-    /// As its plan orders them.
+    /// The experiments in the order of the plan.
     pub made: Vec<Made<'a>>,
     /// Reasons by part.
     pub left_out: BTreeMap<String, String>,
     /// How a user calls the study's folder.
     pub folder: String,
-    /// Its size, as a part of the original's; None of a study by an earlier version.
+    /// The study's size, as a part of the original's; None for a study by an earlier version.
     pub scale: Option<f64>,
 }
 

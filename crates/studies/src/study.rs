@@ -17,7 +17,7 @@ use workload::builtin;
 
 /// A question: the experiments that are made for it, and the reading of their folders.
 pub trait Study: Debug + Sync {
-    /// Its name in the record and on the command line.
+    /// The study's name in the record and on the command line.
     fn name(&self) -> &'static str;
 
     /// `studies/NAME/study.toml`.
@@ -28,7 +28,7 @@ pub trait Study: Debug + Sync {
         &[]
     }
 
-    /// Its experiments, in their order.
+    /// The study's experiments, in their order.
     ///
     /// # Errors
     /// A scale or parameters that make no experiment.
@@ -52,7 +52,7 @@ pub trait Study: Debug + Sync {
         None
     }
 
-    /// Whether it leaves disturbed rounds out by a rule of its own, and says so in its cells.
+    /// Whether the study itself leaves disturbed rounds out, and says so in its cells.
     fn judges_disturbed(&self) -> bool {
         false
     }
@@ -154,7 +154,7 @@ pub(crate) fn part<'a>(
 pub struct Flag {
     /// Behind `--`.
     pub name: &'static str,
-    /// Its value, for the help.
+    /// The flag's value, for the help.
     pub value: &'static str,
     /// One line of the help.
     pub help: &'static str,

@@ -10,7 +10,7 @@ const TLS_MAJOR: u8 = 3;
 
 /// When a piece of the stream passed, ns since the epoch.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(clippy::struct_field_names)] // units stand in names
+#[allow(clippy::struct_field_names)] // names hold units
 pub(super) struct Passed {
     pub read_ns: u64,
     pub written_ns: u64,

@@ -27,7 +27,7 @@ use super::exchange::{Exchange, flags};
 
 /// The parts of one message's way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(clippy::struct_field_names)] // units stand in names
+#[allow(clippy::struct_field_names)] // names hold units
 pub struct LatencyParts {
     /// In the producer's program, before the driver was called.
     pub program_ns: u64,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const NAME: &str = "bisect.json";
 const BYTES_MAX: u64 = 8 << 20;
 
-/// The request; it stands in the folder before the first experiment does.
+/// The request; it is in the folder before the first experiment is.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct BisectRequest {
     pub metric: Metric,
@@ -33,7 +33,7 @@ pub struct Begun {
 #[derive(Serialize)]
 pub struct Answer {
     pub schema_version: u32,
-    /// Its experiments, in the order of their making.
+    /// The search's experiments, in the order of their making.
     pub folder: String,
     /// None: the search is not at its end.
     pub phase: Option<String>,

@@ -70,7 +70,7 @@ impl SearchExperiment {
         let own = arms.filter(|(arm, _)| !arm.is_aa && !arm.is_direct);
         let lost = &self.record.unavailable;
         let is_left = |at: &&usize| lost.iter().all(|it| it.adapter != versions[**at]);
-        // Arms stand in the order asked for. Their names may be other words.
+        // Arms are in the order asked for. Their names may be other words.
         let left = asked.iter().filter(is_left).zip(own);
         Ok(left.map(|(at, (arm, costs))| Entry { at: *at, arm: arm.clone(), costs }).collect())
     }

@@ -32,7 +32,7 @@ fn rise(arms: &[Arm<'_>]) -> Result<()> {
         arms.iter().map(|arm| arm.asked.package.as_deref()).collect();
     for package in packages {
         let Ok(listing) = manifest.listing(package.unwrap_or(&manifest.driver), true) else {
-            continue; // nobody knows the order
+            continue; // the order is unknown
         };
         let known = |arm: &Arm<'_>| {
             let version = arm.asked.version.as_ref()?;

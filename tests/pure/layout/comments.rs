@@ -1,33 +1,11 @@
 //! Comments and documents: complete sentences, plain words, and paths that exist.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{MADE, assert_none, code, crate_of, files};
+use super::{MADE, assert_none, code, files};
 use crate::support::root;
 use regex_lite::Regex;
-
-/// Comments that still begin without their subject, by crate or folder: numbers may only fall.
-const HEADLESS: &[(&str, usize)] =
-    &[("judge", 8), ("measure", 26), ("record", 29), ("src", 5), ("studies", 46)];
-
-/// Lines of comments and documents that still have a word to avoid (docs/style.md), by crate or
-/// folder: numbers may only fall.
-const AVOIDED: &[(&str, usize)] = &[
-    ("README.md", 1),
-    ("absorber", 3),
-    ("adapters", 1),
-    ("docs", 2),
-    ("format", 1),
-    ("judge", 12),
-    ("measure", 35),
-    ("protocol", 1),
-    ("record", 13),
-    ("report", 6),
-    ("src", 9),
-    ("studies", 19),
-    ("tap", 2),
-];
 
 /// Line number and text of each comment line of a Rust file, and whether it begins a comment.
 fn comments(text: &str) -> Vec<(usize, &str, bool)> {
@@ -61,39 +39,18 @@ fn documents() -> Vec<(String, String)> {
     all
 }
 
-/// Compares what was found with what is still allowed.
-fn assert_allowed(what: &str, found: &BTreeMap<String, Vec<String>>, allowed: &[(&str, usize)]) {
-    let allowed: BTreeMap<&str, usize> = allowed.iter().copied().collect();
-    let mut wrong = Vec::new();
-    for (place, limit) in &allowed {
-        let left = found.get(*place).map_or(0, Vec::len);
-        if left < *limit {
-            wrong.push(format!("{place}: {left}, allowed {limit}: lower the exception to {left}"));
-        }
-    }
-    for (place, lines) in found {
-        let limit = allowed.get(place.as_str()).copied().unwrap_or(0);
-        if lines.len() > limit {
-            wrong.push(format!("{place}: {}, allowed {limit}", lines.len()));
-            wrong.extend(lines.iter().cloned());
-        }
-    }
-    assert_none(what, &wrong);
-}
-
 #[test]
 fn comments_begin_with_a_subject() {
     let headless = Regex::new(r"^(Of|As|That|Those|Its|With)\b").expect("a pattern");
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut found = Vec::new();
     for (path, text) in rust_files() {
         for (number, words, _) in comments(&text).into_iter().filter(|(_, _, begins)| *begins) {
             if headless.is_match(words) {
-                let line = format!("  {path}:{number}: {words}");
-                found.entry(crate_of(&path)).or_default().push(line);
+                found.push(format!("{path}:{number}: {words}"));
             }
         }
     }
-    assert_allowed("comments without their subject", &found, HEADLESS);
+    assert_none("comments without their subject", &found);
 }
 
 #[test]
@@ -109,11 +66,10 @@ fn the_words_to_avoid_are_avoided() {
         "tells?",
     ];
     let avoided = Regex::new(&format!(r"\b({})\b", avoided.join("|"))).expect("a pattern");
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut found = Vec::new();
     let mut note = |path: &str, number: usize, words: &str| {
         if avoided.is_match(words) {
-            let line = format!("  {path}:{number}: {words}");
-            found.entry(crate_of(path)).or_default().push(line);
+            found.push(format!("{path}:{number}: {words}"));
         }
     };
     for (path, text) in rust_files() {
@@ -124,7 +80,7 @@ fn the_words_to_avoid_are_avoided() {
     for (path, text) in documents() {
         (1..).zip(text.lines()).for_each(|(number, line)| note(&path, number, line));
     }
-    assert_allowed("words to avoid", &found, AVOIDED);
+    assert_none("words to avoid", &found);
 }
 
 /// Every end of every path in the repository: a comment may leave out what is clear.

@@ -19,7 +19,7 @@ use super::stored_collection::{StoredCollection, StoredDocument};
 const IDLE: Duration = Duration::from_secs(600);
 /// Upper bound of an open cursor's bytes beside its documents.
 const CURSOR_BYTES: u64 = 1024;
-/// Size of a kept filter by the size of its request: values become keys of their own.
+/// Size of a kept filter by the size of its request: each value becomes a key.
 const FILTER_FACTOR: u64 = 4;
 /// Upper bound of a document's bytes in a list beside its content.
 pub const SLOT_BYTES: u64 = 64;

@@ -104,7 +104,7 @@ fn encode_text(text: &[u8], key: &mut Key) {
 }
 
 /// The largest double that is not above the number, and the rest: a whole number beyond 2^53 has no
-/// double of its own. NaN is below all others. A decimal is taken as the nearest double (see the
+/// exact double. NaN is below all others. A decimal is taken as the nearest double (see the
 /// list of differences).
 fn encode_number(value: Value<'_>, key: &mut Key) {
     let (double, above) = match value.number().expect("one of the kinds of numbers") {

@@ -37,7 +37,7 @@ pub struct ServersAnalysis {
 /// The experiment of one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerAnalysis {
-    /// As `--server` took it.
+    /// The server as `--server` took it.
     pub server: String,
     pub analysis: Analysis,
 }

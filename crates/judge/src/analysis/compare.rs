@@ -51,7 +51,7 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
                 .run(&mut compared);
         }
     }
-    // Sizes are not of the family: they stand beside the times.
+    // Sizes are not in the family: they are reported beside the times.
     let in_family = |row: &ComparisonRow| row.p_value.filter(|_| !row.metric.is_size());
     let p_values: Vec<f64> = compared.rows.iter().filter_map(in_family).collect();
     let mut adjusted = benjamini_hochberg(&p_values).into_iter();

@@ -10,7 +10,7 @@ use stats::gates::{self, GateOutcome, GateResult};
 use workload::operation_keys::{takes_read_concern, takes_write_concern};
 use workload::plan::{Operation, OperationKind, Phase};
 
-/// Where neither the driver nor the wire tells.
+/// Shown where neither the driver nor the wire reveals the value.
 const UNKNOWN: &str = "not told";
 
 /// May differ between two arms of the same work.
@@ -221,7 +221,7 @@ pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
     let topology = &experiment.server.topology;
     let rows = CONDITIONS.iter().filter(listed).filter(felt);
     let rows = rows.map(|it| row(experiment, it.name, |arm| (it.value)(arm, topology)));
-    // The command of a count stands there even where all agree.
+    // The command of a count is listed even where all agree.
     let rows = rows.filter(|row| row.values.len() > 1 || row.condition == COUNT);
     let any_seen = experiment.arms.iter().any(|arm| arm.seen.is_some());
     let seen = any_seen.then(|| row(experiment, SEEN, seen));
@@ -277,7 +277,7 @@ fn word(value: Option<&Value>) -> String {
     }
 }
 
-/// The generation of the driver, where its manifest tells them apart, and how that is called.
+/// The generation of the driver, where its manifest distinguishes them, and its name for it.
 fn api(arm: &Arm, _: &str) -> String {
     let told = ["dialect", "api"].map(|name| arm.options.get(name).map(String::as_str));
     let told: Vec<&str> = told.into_iter().flatten().collect();

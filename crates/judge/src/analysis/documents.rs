@@ -62,7 +62,7 @@ fn per_answer(phase: &Phase, made: &Operation, run: &PhaseRun) -> Option<f64> {
 }
 
 /// Documents that an operation returns, the median of the rounds; None where it returns none, or
-/// where the totals do not tell.
+/// where the totals do not show it.
 pub fn per_op(phase: &Phase, made: &Operation, runs: &[&PhaseRun]) -> Option<f64> {
     let each = runs.iter().filter(|_| about(made.kind).reads_documents);
     median(&each.filter_map(|run| per_answer(phase, made, run)).collect::<Vec<_>>())

@@ -36,7 +36,7 @@ pub struct JointAnalysis {
 pub struct JointRow {
     /// Value of the parameter; empty where nothing is swept.
     pub value: String,
-    /// As `--server` took it; empty where there is one.
+    /// The server as `--server` took it; empty where there is one.
     pub server: String,
     /// Arm id.
     pub arm: String,

@@ -62,7 +62,7 @@ pub struct Analysis {
     /// Arms that died of memory: how far they came.
     #[serde(default)]
     pub deaths: Vec<DeathRow>,
-    /// Of each driver with several versions: since which one a figure is another.
+    /// For each driver with several versions, the version since which a figure differs.
     #[serde(default)]
     pub since: Vec<SinceRow>,
     /// The gates that were asked for (`--gate`), by arm and phase.
@@ -110,14 +110,14 @@ pub struct DeathRow {
 pub struct ConditionRow {
     /// `write concern`, `pool size`, `command of count`, …
     pub condition: String,
-    /// Its values, in the order of the arms.
+    /// The values, in the order of the arms.
     pub values: Vec<ConditionValue>,
 }
 
 /// One value of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionValue {
-    /// In a word; `unknown` where the driver does not tell.
+    /// The value in a word; `unknown` where the driver does not report it.
     pub value: String,
     /// Ids of its arms.
     pub arms: Vec<String>,
@@ -199,7 +199,7 @@ pub struct ArmSummary {
     pub noop_ns: Option<f64>,
     /// Resolved defaults.
     pub resolved: serde_json::Value,
-    /// Those that the driver does not tell.
+    /// The options that the driver does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
     /// Phases that it took no part in, and why.
@@ -286,7 +286,7 @@ impl ComparisonRow {
 pub struct SinceRow {
     pub adapter: String,
     pub phase: String,
-    /// As in a comparison.
+    /// The operation as a comparison names it.
     pub operation: String,
     pub metric: Metric,
     /// In the order asked for.
@@ -328,7 +328,7 @@ pub struct ChangeRow {
 pub struct AlsoRow {
     /// `round trips per operation`, `write concern`, …
     pub what: String,
-    /// With its unit.
+    /// The value before, with its unit.
     pub before: String,
     pub after: String,
     /// None for what is no number.
@@ -338,7 +338,7 @@ pub struct AlsoRow {
 /// A gate that was asked for, held against one arm in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveRow {
-    /// As it was written: `p99 < 5ms`.
+    /// The gate as it was written: `p99 < 5ms`.
     pub gate: String,
     pub arm: String,
     pub phase: String,
@@ -355,7 +355,7 @@ pub enum Objective {
     Broken,
     /// The interval holds the limit, or there are too few samples. Exit code 125.
     Open,
-    /// An arm that cannot do the phase, or that nobody named and this machine cannot run.
+    /// An arm that cannot do the phase, or that was not asked for by name and cannot run here.
     Skipped,
 }
 

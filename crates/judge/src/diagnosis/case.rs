@@ -71,7 +71,7 @@ impl<'a> Case<'a> {
         f64::from(self.phase.processes)
     }
 
-    /// Largest number of connections of all processes; None where the driver does not tell, or has
+    /// Largest number of connections of all processes; None where the driver reports none, or has
     /// no limit (0).
     pub fn pool(&self) -> Option<f64> {
         let size = self.arm.resolved.get("max_pool_size")?.as_f64()?;

@@ -33,7 +33,7 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
         );
         return Some(case.finding(NAME, sentence, &numbers));
     }
-    // Tasks alone are no event loop: goroutines are tasks as well, on threads of their own.
+    // Tasks alone are no event loop: goroutines are tasks as well, on several threads.
     let processes = case.processes();
     let each = used / processes;
     if case.arm.event_loop && (SATURATED..=ONE_THREAD_MAX).contains(&each) {

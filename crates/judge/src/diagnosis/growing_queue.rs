@@ -112,7 +112,7 @@ fn grows_sentence(case: &Case<'_>, medians: &Medians) -> String {
     let growth = &medians.growth;
     let slope = medians.service_slope_us;
     let service = if !medians.service_rises() {
-        // Growth that the interval cannot tell from 0 is written as 0.
+        // Growth whose interval contains 0 is written as 0.
         let flat = medians.service_growth_low_us <= 0.0 || slope <= 0.0;
         let slope = if flat { "0".to_owned() } else { time(slope) };
         format!(

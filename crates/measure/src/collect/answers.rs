@@ -10,7 +10,7 @@ use workload::operations::{about, varies};
 use workload::plan::{OperationKind, Phase, Plan};
 use workload::schedule::Schedule;
 
-/// Deeds of the right operations of one template, where only their records tell.
+/// Deeds of the right operations of one template, where only their records show them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GivenAnswers {
     pub inserted: u64,
@@ -25,7 +25,7 @@ pub struct RightAnswers<'a> {
     phase: &'a Phase,
     /// None where the core cannot know: the answers of a mix may depend on the order of its writes.
     expectation: Option<Expectation>,
-    /// By operation; None where its number of operations tells all.
+    /// By operation; None where the number of operations suffices.
     given: Vec<Option<GivenAnswers>>,
     /// The current process and its schedule. One at a time, for they are large.
     schedule: Option<(u32, Schedule)>,

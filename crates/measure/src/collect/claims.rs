@@ -25,7 +25,7 @@ pub struct Claims {
 /// In which order a process does its operations (SPEC section 5).
 #[derive(Clone, Copy, PartialEq)]
 enum Dealt {
-    /// Each worker those of its own slice, one after the other.
+    /// Each worker claims those of its slice, one after the other.
     Awaited,
     /// The same with some in flight at a time.
     Window,

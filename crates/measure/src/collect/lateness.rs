@@ -26,7 +26,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// None where operations have no intended starts of their own.
+    /// None where operations have no intended starts.
     pub fn of(phase: &Phase) -> Option<Self> {
         let Pacing::Rate { per_second, .. } = phase.pacing else { return None };
         Some(Self {

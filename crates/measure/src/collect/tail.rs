@@ -19,7 +19,7 @@ pub struct SampleTail {
 /// What the processes of a phase have claimed in their turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claimed {
-    /// Samples that can be, by process: nobody reads more.
+    /// Samples that are possible, by process: the upper bound of what is read.
     pub counts: Vec<u64>,
     /// The first that cannot be, in words; nothing was read behind it.
     pub fault: Option<String>,

@@ -9,7 +9,7 @@ use format::{self, MISSING};
 use record::records::{Arm, Ended, Experiment, Limits, Run};
 use stats::descriptive::median;
 
-/// Options that have a column of their own.
+/// Options that have a column.
 const SHOWN: [&str; 2] = ["maxPoolSize", "processes"];
 
 /// The table of the arms.
@@ -62,7 +62,7 @@ fn options(arm: &Arm) -> String {
 }
 
 /// A default that the driver resolved; `w: 1, j: true (seen)` of one in several parts that it does
-/// not tell.
+/// not report.
 fn resolved(arm: &Arm, name: &str) -> String {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let is_seen = arm.seen.as_ref().is_some_and(|seen| seen.options.contains_key(name));

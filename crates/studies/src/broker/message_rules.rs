@@ -193,8 +193,8 @@ pub fn answer(id: &str, rows: &[EvidenceRow]) -> Option<StudyAnswer> {
     })
 }
 
-/// The growth is a queue that the program makes where it goes with the pacing: nobody grows who
-/// awaits, and everybody who issues all at once.
+/// The growth is a queue that the program makes where it follows the pacing: no arm grows that
+/// awaits, and every arm that issues all at once.
 fn answer_rows(cells: &Cells) -> Vec<EvidenceRow> {
     let asked = [AWAITED, BURST, "keeps_pace", "slope", "where"];
     if asked.iter().all(|id| rows(id, cells).is_empty()) {

@@ -13,7 +13,7 @@ const WIDTH: f64 = 860.0;
 const BAR: f64 = 13.0;
 const ROW: f64 = 46.0;
 /// In the order of `Parts::named`, with the legend's names, in Okabe and Ito's colours. Most people
-/// with colour blindness tell these apart, on light paper and on dark.
+/// with colour blindness distinguish these, on light paper and on dark.
 const LEGEND: [(&str, &str); 5] = [
     ("program, before it called the driver", "#0072b2"),
     ("driver", "#d55e00"),

@@ -16,7 +16,7 @@ const HEAD: f64 = 27.0;
 const BETWEEN: f64 = 17.0;
 /// Title and legend need so much however few panels there are.
 const WIDTH_MIN: f64 = 760.0;
-/// Of an axis of latency, at most.
+/// Steps of an axis of latency, at most.
 const STEPS: f64 = 4.0;
 /// Columns of the reason in an empty panel, and its lines.
 const REASON: (usize, usize) = (32, 5);
@@ -78,9 +78,9 @@ pub enum Content {
 pub struct Measured {
     /// None where the samples were not kept.
     pub cloud: Option<Cloud>,
-    /// Of the run's curve.
+    /// Class of the run's curve.
     pub class: Class,
-    /// Of the class.
+    /// Reason for the class.
     pub reason: String,
     pub growth_us: Option<Interval>,
     pub blocks: Vec<Block>,

@@ -167,7 +167,7 @@ fn cloud(mut messages: Messages, since: Since, axes: Axes) -> Cloud {
     Cloud::of(messages.sent.iter().map(ms), axes)
 }
 
-/// Sorts into the order of the record's curve. A lost message does not tell when it was made. The
+/// Sorts into the order of the record's curve. A lost message does not say when it was made. The
 /// call of the driver, which follows at once or waits its turn, stands for it.
 pub(super) fn sort(messages: &mut Messages, since: Since) {
     match since {

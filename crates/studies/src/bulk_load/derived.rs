@@ -36,7 +36,7 @@ fn each(cells: &Cells, part: &str, metric: &str) -> Vec<([String; 3], f64)> {
     found.filter_map(|it| Some((names(it), it.value?.median))).collect()
 }
 
-/// Of the driver's whole table, as a stop-watch prints it.
+/// Adds shares of the driver's whole table, as a stop-watch prints it.
 fn push_shares(cells: &mut Cells) {
     let times = each(cells, "", "measured_ms");
     let mut whole: BTreeMap<[&str; 2], f64> = BTreeMap::new();

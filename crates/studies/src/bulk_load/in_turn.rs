@@ -4,7 +4,7 @@ use super::spread::{TENTHS, shares};
 use record::samples::Sample;
 use workload::plan::Count;
 
-/// Of one batch.
+/// Where one batch went.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     documents: f64,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn calls_are_those_of_the_hosts_that_were_counted() {
-        // As four servers counted them.
+        // Counts of four servers.
         let counted = [13_000, 13_334, 13_333, 12_333];
         let calls_of = |processes, by_host: &[u64]| calls(COUNT, &samples(), processes, by_host);
         let dealt = calls_of(1, &counted).expect("the same counts");

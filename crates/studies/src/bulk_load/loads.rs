@@ -128,7 +128,7 @@ impl Load<'_> {
         in_turn::calls(count, &self.samples(run)?, run.samples.len(), &spread::by_host(run))
     }
 
-    /// Of shards, by the seconds of the load.
+    /// Documents of each shard by the seconds of the load.
     fn over_time(&self, run: &PhaseRun, seconds: &[ServerSample]) -> Vec<Vec<f64>> {
         if self.made.part != BY_SHARDS {
             return Vec::new();
@@ -141,7 +141,7 @@ impl Load<'_> {
         spread::over_time(&seconds.iter().filter(is_within).collect::<Vec<_>>())
     }
 
-    /// Of all processes.
+    /// Samples of all processes.
     fn samples(&self, run: &PhaseRun) -> Option<Vec<Sample>> {
         let files = run.samples.iter();
         let each = files.map(|file| Samples::below(self.made.folder.path(), file).ok());

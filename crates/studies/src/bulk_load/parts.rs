@@ -49,7 +49,7 @@ const CACHE_MIB: u64 = 256;
 const MEMORY_MIB: u64 = 512;
 /// Documents of the workload bulk-cache that are twice the cache.
 const OUTGROWN: u64 = 500_000;
-/// Servers of our own, where none are named; as many shards stand behind a mongos.
+/// Servers that we start where none are named; as many shards behind a mongos.
 const SERVERS: u32 = 4;
 const MEMBERS: u32 = 3;
 
@@ -67,7 +67,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<StudyPart>> {
     ];
     let counted = |of: u64| (documents / of / COUNTED_BATCH).max(1) * COUNTED_BATCH;
     let own = own.into_iter().chain(COUNTS.map(|(name, of)| (name, counted(of))));
-    // A server by connection string is one: ours stand in for several.
+    // A server by connection string is one; where several are needed, we start them.
     let ours = asked.server().unwrap_or(&definition.server).to_owned();
     let hosts = |request: &mut Request| match asked.flags.get(HOSTS) {
         Some(hosts) => {
@@ -126,7 +126,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<StudyPart>> {
         let of_set = star.part(BY_MEMBERS, "bulk-load", of_set);
         parts.push(of_set.with(|request| request.on_server(set)));
     }
-    // A small load outgrows nothing: the memory has one of its own size.
+    // A small load outgrows nothing: the part that outgrows memory has a fixed least size.
     let least = if asked.request.quick { 0 } else { OUTGROWN };
     let outgrown = documents.max(least);
     if outgrown >= OUTGROWN && !asked.by_uri() && !ours.starts_with("absorber") {

@@ -43,7 +43,7 @@ pub fn seconds(made: &Made<'_>, phase: &str) -> Vec<ServerSample> {
     samples
 }
 
-/// Of all documents that went in between two samples of a round. None of one server, and of a load
+/// Share of all documents that went in between two samples. None for one server, and for a load
 /// of few seconds.
 pub fn busiest<'a>(samples: impl Iterator<Item = &'a ServerSample>) -> Option<f64> {
     let (mut most, mut all) = (0, 0);
@@ -81,7 +81,7 @@ pub fn over_time(seconds: &[&ServerSample]) -> Vec<Vec<f64>> {
     (0..TENTHS).map(of_tenth).collect()
 }
 
-/// Of the sum, percent.
+/// Shares of the sum, percent.
 pub fn shares(each: &[f64]) -> Vec<f64> {
     let all = each.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     each.iter().map(|it| 100.0 * it / all).collect()

@@ -10,11 +10,11 @@ const SIZES: [u32; 5] = [1, 2, 4, 8, 10];
 const QUICK_SIZES: [u32; 3] = [1, 4, 10];
 /// Beside one.
 const THREADS: [u32; 5] = [2, 4, 6, 8, 10];
-/// Of `--quick`, and of one-way writes.
+/// Threads of `--quick`, and of one-way writes.
 const QUICK_THREADS: [u32; 2] = [4, 10];
 /// Searches by value at scale 1, and the fewest.
 const SEARCHES: (f64, f64) = (1_000.0, 20.0);
-/// A schedule of a worker that waits for nobody holds so many operations, a tenth of them searches.
+/// Most operations of a worker that awaits no answer, a tenth of them searches.
 const UNWAITED_MAX: u64 = 230_000;
 /// An Ethernet of 100 Mbit/s.
 const LINK: &str = "lan-100mbit";
@@ -118,7 +118,7 @@ pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> V
         }
         own.push(("documents", documents.to_string()));
         own.push(("tenth", (documents / 10).to_string()));
-        // As the original did; one-way writes could not take turns anyway.
+        // The original did so; one-way writes could not take turns anyway.
         let is_remote =
             matches!(made.series, ScaleSeries::Remote | ScaleSeries::RemoteAcknowledged);
         study::part(&made.name(), workload, own, &drivers, rounds, asked).with(|request| {

@@ -7,7 +7,7 @@ use stats::descriptive::Interval;
 use stats::growth::{Law, VALUES_MIN, growth};
 use stats::usl;
 
-/// As the tables order them.
+/// Operations in the order of the tables.
 const OPERATIONS: [&str; 6] =
     ["insert", "update", "delete", "search_id", "search_key", "search_value"];
 /// What a search by value takes longer than one by key: the reading of the collection.

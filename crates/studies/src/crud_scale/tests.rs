@@ -149,7 +149,7 @@ const CLAIMS: [&str; 7] = [
 ];
 const ORIGINAL: &str = "the original";
 
-/// As in 2010; no part of what it did not measure is known, and more threads change nothing.
+/// Cells as in 2010; no part of what it did not measure is known, and more threads change nothing.
 fn as_in_2010(part: SeriesPart, operation: &str) -> f64 {
     static KNOWN: OnceLock<Cells> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
@@ -325,7 +325,7 @@ fn every_format_has_the_figures_of_2010_beside_ours() {
         crate::render(&CrudScaleStudy, made, "csv", &report::Options::default())
     });
     let csv = String::from_utf8(csv.expect("a table")).expect("text");
-    // Twenty-one parts of six operations, without the one that waits for nobody.
+    // Twenty-one parts of six operations, without the one that awaits no answer.
     let rows = |name: &str| csv.lines().filter(|line| line.contains(name)).count();
     let ours = format!(",{ARM},per_s,");
     assert_eq!((rows(&ours), rows(",the original,per_s,")), (21 * 6, 60), "{csv}");

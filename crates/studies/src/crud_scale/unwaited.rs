@@ -32,7 +32,7 @@ pub fn push(outcome: &Outcome<'_>, cells: &mut Cells) {
     }
 }
 
-/// With those of wrong answers: a search that misses is the question here.
+/// Runs, those of wrong answers included: a search that misses is the question here.
 fn phase_runs<'a>(made: &Made<'a>, arm: &str, phase: &str) -> Vec<&'a PhaseRun> {
     let runs = made.runs.iter().filter(|run| run.arm == arm && run.failed.is_none());
     runs.flat_map(|run| &run.phases).filter(|run| run.phase == phase).collect()

@@ -21,7 +21,7 @@ pub fn figure_text(unit: &str, value: f64) -> String {
     }
 }
 
-/// With its sign, for a sentence.
+/// The number with its sign, for a sentence.
 pub fn words_text(unit: &str, value: f64) -> String {
     match unit {
         "us" if value < 0.0 => format!("-{}", format::time(-value)),
@@ -51,7 +51,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Those that `study.toml` names, from the folder.
+    /// Reads the cells that `study.toml` names from the folder.
     pub fn read(outcome: &Outcome<'_>, sheets: &[CellSheet]) -> Self {
         let mut cells = Self::default();
         for made in &outcome.made {
@@ -198,7 +198,7 @@ impl Cells {
         cells
     }
 
-    /// The one cell beside another: of its own driver where `first` or `last` is asked for.
+    /// The one cell beside another: that of the same driver where `first` or `last` is asked for.
     pub fn beside(&self, cell: &StudyCell, selector: &CellSelector) -> Option<&StudyCell> {
         let off =
             |it: &&StudyCell| (it.original != cell.original, driver(&it.arm) != driver(&cell.arm));

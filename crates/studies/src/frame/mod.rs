@@ -16,12 +16,12 @@
 //!    one coordinate, with `times` to the metric's unit; they become cells of the arm `the
 //!    original` (or of `arm`), or of measured arms with `by = "arm"`.
 //! 4. `[[tables]]` has a `name`, `about` (`{documents}` is that figure), `caption`, `select` (names
-//!    that all its cells have), `rows` (the coordinates that tell rows apart, `["arm"]` where left
+//!    that all its cells have), `rows` (the coordinates that distinguish rows, `["arm"]` where left
 //!    out), `each` for a table a part or phase (`abouts` by its name), and `columns` with a
 //!    `heading` and the names that `select` and `rows` leave open; `median`, `page_only`, `unit`,
 //!    `times`, `note` and `original` (the original's figure of the row's arm) change how one is
 //!    written.
-//! 5. `[[questions]]` stand in the order of the original's claims, `claim` being the letter or
+//! 5. `[[questions]]` are in the order of the original's claims, `claim` being the letter or
 //!    number, those that it does not have after them; `text` asks, `sentence` answers with `{}` for
 //!    the number.
 //! 6. The `rule` is `value` (each cell of `of`), `ratio` (each cell of `of` to the cell `to`, which

@@ -13,11 +13,11 @@ pub struct PhaseReading<'a> {
     pub run: &'a PhaseRun,
 }
 
-/// Of a whole run of a phase.
+/// A metric of a whole run of a phase.
 #[derive(Debug)]
 pub struct PhaseMetric {
     pub name: &'static str,
-    /// As [`super::cells::figure_text`] knows it.
+    /// The unit as [`super::cells::figure_text`] knows it.
     pub unit: &'static str,
     pub read: fn(&PhaseReading<'_>) -> Option<f64>,
 }

@@ -78,7 +78,7 @@ pub struct EvidenceRow {
 }
 
 impl EvidenceRow {
-    /// Of a rule that is the study's own.
+    /// Makes the row of a rule that is the study's own.
     pub fn of(cell: &StudyCell, answer: StudyAnswer, words: String) -> Self {
         Self {
             part: cell.part.clone(),
@@ -298,7 +298,7 @@ impl EvidenceRow {
         format!("{}: {said}.", self.name(among))
     }
 
-    /// The arm, with what tells its rows apart.
+    /// The arm, with what distinguishes its rows.
     fn name(&self, among: &[&Self]) -> String {
         let differ = |of: fn(&Self) -> &String| among.iter().any(|row| of(row) != of(self));
         let mut name = self.arm.clone();

@@ -85,7 +85,7 @@ pub struct CellSelector {
 }
 
 impl CellSelector {
-    /// Of part, phase, arm and metric; an empty name is any.
+    /// A selector of part, phase, arm and metric; an empty name is any.
     pub fn of(names: [&str; 4]) -> Self {
         let [part, phase, arm, metric] = names.map(|name| match name {
             "" => Names::Any,
@@ -166,12 +166,12 @@ pub struct OriginalSheet {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSheet {
-    /// With `each`, `{}` is its name.
+    /// The text, in which `{}` is the name of `each`.
     pub name: String,
     /// `{metric}` is the first such figure of the table.
     #[serde(default)]
     pub about: String,
-    /// With `each`: by its name, in the place of `about`.
+    /// Texts by the name of `each`, in the place of `about`.
     #[serde(default)]
     pub abouts: BTreeMap<String, String>,
     pub caption: String,
@@ -181,7 +181,7 @@ pub struct TableSheet {
     /// A table for each of these.
     #[serde(default)]
     pub each: Option<Coordinate>,
-    /// Names that tell rows apart.
+    /// Coordinates that distinguish rows.
     #[serde(default = "by_arm")]
     pub rows: Vec<Coordinate>,
     pub columns: Vec<ColumnSheet>,
@@ -216,14 +216,14 @@ pub struct ColumnSheet {
 pub struct ChartSheet {
     /// The name of the table; `{}` is each table named by a part, in the title as well.
     pub table: String,
-    /// With `each`, `{}` is its name.
+    /// The text, in which `{}` is the name of `each`.
     pub title: String,
     /// A chart for each of these.
     #[serde(default)]
     pub each: Option<Coordinate>,
     #[serde(default)]
     pub words: String,
-    /// Its points.
+    /// The picture's points.
     pub of: CellSelector,
     /// The metric of the same cells that goes across; none: their phases do.
     #[serde(default)]
@@ -250,18 +250,18 @@ pub struct QuestionSheet {
     pub rule: QuestionRule,
     /// The cells that are judged.
     pub of: CellSelector,
-    /// Of `ratio`: the cell that each is divided by. What it leaves out is that of the other.
+    /// The cell that each is divided by, for `ratio`. What it leaves out is that of the other.
     #[serde(default)]
     pub to: CellSelector,
-    /// Of `ratio`: by round, where both were measured in the same rounds.
+    /// Whether a `ratio` is by round, where both were measured in the same rounds.
     #[serde(default)]
     pub paired: bool,
-    /// Of `grows`: the metric that the cells grow with, and the coordinate that is one series.
+    /// The metric that the cells of `grows` grow with, and the coordinate that is one series.
     #[serde(default)]
     pub against: String,
     #[serde(default = "by_part")]
     pub over: Coordinate,
-    /// Of `grows`: the cells are rates, and the cost is asked for.
+    /// Whether the cells of `grows` are rates, and the cost is asked for.
     #[serde(default)]
     pub inverse: bool,
     /// Yes where a whole interval lies within it.
@@ -317,7 +317,7 @@ pub enum QuestionRule {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settle {
-    /// That of all its cells; where they differ, none.
+    /// The unit of all its cells; where they differ, none.
     #[default]
     Agree,
     /// One yes is enough.
@@ -330,12 +330,12 @@ pub enum Settle {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighs {
-    /// Those of the arms of its rows.
+    /// Failures of the arms of its rows.
     #[default]
     Rows,
-    /// Of all arms: one that is void leaves the others.
+    /// Failures of all arms: one that is void leaves the others.
     Part,
-    /// None: each arm has an answer of its own, and its failures are one.
+    /// None: each arm has an answer, and its failures are one.
     Nothing,
 }
 

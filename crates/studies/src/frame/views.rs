@@ -42,7 +42,7 @@ fn names<'a>(each: Coordinate, select: &CellSelector, cells: &'a Cells) -> Vec<&
 fn table(sheet: &TableSheet, name: &str, select: &CellSelector, cells: &Cells) -> PhaseView {
     let columns: Vec<(&ColumnSheet, CellSelector)> =
         sheet.columns.iter().map(|it| (it, it.selector(select))).collect();
-    // Cells that some column shows, and the names that tell their rows apart.
+    // Cells that some column shows, and the names that distinguish their rows.
     let shown = cells.all.iter().filter(|cell| columns.iter().any(|(_, it)| it.has(cell)));
     let mut rows: Vec<&StudyCell> = Vec::new();
     for cell in shown {
@@ -83,7 +83,7 @@ fn table(sheet: &TableSheet, name: &str, select: &CellSelector, cells: &Cells) -
     }
 }
 
-/// With the figures of its metrics in braces.
+/// Fills in the figures of the metrics in braces.
 fn filled(text: &str, select: &CellSelector, cells: &Cells) -> String {
     let mut parts = text.split('{');
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -107,7 +107,7 @@ impl TableSheet {
 }
 
 impl ColumnSheet {
-    /// Of the table's names and its own.
+    /// The selector of the table's names and its own.
     fn selector(&self, table: &CellSelector) -> CellSelector {
         let own = |own: &Names, table: &Names| {
             if *own == Names::Any { table.clone() } else { own.clone() }

@@ -25,7 +25,7 @@ const LEVEL: f64 = 0.95;
 pub struct Disturbed {
     pub rounds: usize,
     pub numbers: Vec<u32>,
-    /// Its cause; None where there is none.
+    /// The cause in words; None where there is none.
     pub words: Option<String>,
     /// Whether they are left out: there are enough others.
     pub left_out: bool,

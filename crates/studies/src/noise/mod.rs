@@ -1,4 +1,4 @@
-//! Two copies of every driver: which differences this machine can tell apart, and how soon.
+//! Two copies of every driver: which differences this machine can show, and how soon.
 //!
 //! One experiment doubles each arm. Rejected: an experiment for each driver. All copies share the
 //! rounds, and a disturbed round disturbs all of them.

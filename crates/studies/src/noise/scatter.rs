@@ -23,7 +23,7 @@ pub struct Scatter {
     pub rounds: usize,
     /// Rounds until each of [`ASKED_PERCENT`] is told apart, by the scatter and its interval.
     pub told: [Interval; 2],
-    /// The least difference that the rounds of `run --quick` tell apart, percent.
+    /// The least difference that the rounds of `run --quick` show, percent.
     pub quick_percent: f64,
 }
 

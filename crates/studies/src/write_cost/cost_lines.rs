@@ -9,7 +9,7 @@ use stats::descriptive::median;
 /// Part of the experiment, and its phases before the size of the field that differs.
 const PART: &str = "by-size";
 const WAYS: [&str; 2] = ["write", "read"];
-/// The size that the original suspected: .NET puts larger objects onto a heap of their own.
+/// The size that the original suspected: .NET puts larger objects onto a separate heap.
 const SUSPECTED_BYTES: u64 = 85_000;
 /// Sizes near it.
 const NEAR: std::ops::RangeInclusive<u64> = 80_000..=90_000;

@@ -100,7 +100,7 @@ fn a_step_at_the_suspected_size_takes_an_interval() {
     assert_eq!(answer(&Cells::default(), "threshold"), StudyAnswer::NotShown);
 }
 
-/// Of large or small documents one by one, and in another way.
+/// Cells of large or small documents one by one, and in another way.
 fn two_ways(part: &str, other: &str, one_us: f64, other_us: f64) -> Cells {
     let at = |phase| [part, phase, "time_us"];
     with(&[(at("one_by_one"), "us", one_us), (at(other), "us", other_us)])
