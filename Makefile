@@ -24,7 +24,7 @@ build: ## the binary, target/release/mongodyno
 
 test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
 	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
-	$(call suite,lint,900,$(MAKE) --no-print-directory -k lint)
+	$(call suite,lint,900,$(MAKE) --no-print-directory -k -j2 -O lint)
 	$(call suite,build,1800,$(CARGO) test --release --workspace --no-run)
 	$(call suite,unit,120,$(CARGO) test --release --workspace --no-fail-fast --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --workspace --no-fail-fast --doc)
