@@ -1,7 +1,8 @@
 //! The chart kit: lines, dots with intervals, densities and stacked bars over places or values. A
 //! chart says its axes and units, and carries its figures, so that a script can show and save them.
 
-use super::drawing::{Anchor, Drawing, Role, escape, name_width, short, ticks};
+use super::chart_scale::ChartScale;
+use super::drawing::{Anchor, Drawing, Role, escape, name_width, short};
 use super::palette::{ArmLook, Palette};
 use base::say::clean;
 
@@ -11,7 +12,6 @@ const RIGHT: f64 = CHART_WIDTH - 12.0;
 const HEIGHT: f64 = 190.0;
 /// Letters of the names of places that fit beside each other.
 const LETTERS_MAX: usize = 84;
-const STEPS: f64 = 5.0;
 const LEGEND: f64 = 16.0;
 /// Between the points of two series at the same place: intervals do not cover each other.
 const ASIDE: f64 = 7.0;
@@ -40,6 +40,17 @@ pub struct ChartLine {
     pub name: String,
     /// One for each place; None where nothing was measured.
     pub points: Vec<Option<Point>>,
+    /// A fitted curve, by the values of the places; it is drawn in place of a line from point to
+    /// point.
+    pub fit: Vec<(f64, f64)>,
+    /// Place of the knee, which gets a ring.
+    pub knee: Option<usize>,
+}
+
+impl ChartLine {
+    pub fn new(name: String, points: Vec<Option<Point>>) -> Self {
+        Self { name, points, fit: Vec::new(), knee: None }
+    }
 }
 
 /// Places of the points, across.
@@ -85,43 +96,6 @@ pub struct Chart<'a> {
     pub steps: Vec<(usize, Role)>,
 }
 
-/// A range of values on a range of the picture.
-#[derive(Clone, Copy)]
-struct Scale {
-    from: f64,
-    to: f64,
-    is_log: bool,
-    /// Where the ends of the range are.
-    at: (f64, f64),
-}
-
-impl Scale {
-    fn part(&self, value: f64) -> f64 {
-        let linear = |value: f64| if self.is_log { value.max(1e-12).ln() } else { value };
-        (linear(value) - linear(self.from)) / (linear(self.to) - linear(self.from))
-    }
-
-    fn place(&self, value: f64) -> f64 {
-        self.at.0 + (self.at.1 - self.at.0) * self.part(value)
-    }
-
-    fn ticks(&self) -> Vec<f64> {
-        if !self.is_log {
-            return ticks(self.from, self.to, STEPS);
-        }
-        let decades = self.from.log10().floor() as i32..=self.to.log10().ceil() as i32;
-        let factors: &[f64] = if self.to / self.from > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let all = decades.flat_map(|power| factors.iter().map(move |it| it * 10_f64.powi(power)));
-        all.filter(|it| (self.from..=self.to).contains(it)).collect()
-    }
-
-    /// For the script: `from to log first last`.
-    fn data(&self) -> String {
-        let [first, last] = [self.at.0, self.at.1].map(short);
-        format!("{} {} {} {first} {last}", self.from, self.to, u8::from(self.is_log))
-    }
-}
-
 impl Chart<'_> {
     /// None where nothing was measured.
     pub fn drawing(&self) -> Option<Drawing> {
@@ -130,7 +104,7 @@ impl Chart<'_> {
         chart.text((0.0, 14.0), 13.5, Role::Ink, Anchor::Start, &clean(&self.title));
         let words = chart.paragraph(16.0, self.words);
         let top = self.legend(&mut chart, words) + 22.0;
-        let upward = Scale {
+        let upward = ChartScale {
             from: if self.is_log { lowest / 1.1 } else { 0.0 },
             to: highest * if self.is_log { 1.15 } else { 1.05 },
             is_log: self.is_log,
@@ -176,6 +150,8 @@ impl Chart<'_> {
             };
             highest = (0..self.length()).map(sum).fold(0.0, f64::max);
         }
+        let fitted = self.series.iter().flat_map(|series| series.fit.iter().map(|(_, y)| *y));
+        highest = fitted.fold(highest, f64::max);
         (highest > 0.0).then(|| (lows.fold(highest, f64::min), highest))
     }
 
@@ -193,17 +169,17 @@ impl Chart<'_> {
         }
     }
 
-    fn across(&self) -> Scale {
+    fn across(&self) -> ChartScale {
         let at = (LEFT, RIGHT);
         match &self.places {
             Places::Named(names) => {
-                Scale { from: -0.5, to: names.len() as f64 - 0.5, is_log: false, at }
+                ChartScale { from: -0.5, to: names.len() as f64 - 0.5, is_log: false, at }
             }
             Places::Values { values, is_log, .. } => {
                 let from = values.iter().copied().fold(f64::INFINITY, f64::min);
                 let to = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let to = if to > from { to } else { from + 1.0 };
-                Scale { from, to, is_log: *is_log, at }
+                ChartScale { from, to, is_log: *is_log, at }
             }
         }
     }
@@ -216,7 +192,7 @@ impl Chart<'_> {
         }
     }
 
-    fn x(&self, across: &Scale, place: usize) -> f64 {
+    fn x(&self, across: &ChartScale, place: usize) -> f64 {
         across.place(match &self.places {
             Places::Named(_) => place as f64,
             Places::Values { values, .. } => values[place],
@@ -245,7 +221,7 @@ impl Chart<'_> {
         y
     }
 
-    fn line(&self, chart: &mut Drawing, number: usize, across: &Scale, upward: &Scale) {
+    fn line(&self, chart: &mut Drawing, number: usize, across: &ChartScale, upward: &ChartScale) {
         let (series, look) = (&self.series[number], self.look(number));
         let is_aside = matches!(self.places, Places::Named(_));
         let middle = (self.series.len() - 1) as f64 / 2.0;
@@ -258,8 +234,16 @@ impl Chart<'_> {
         let drawn: Vec<Option<(f64, Point)>> = drawn.collect();
         let at =
             |(x, it): &(f64, Point)| format!("{} {}", short(*x), short(upward.place(it.median)));
+        let fit = series.fit.iter();
+        let fit =
+            fit.map(|(x, y)| format!("{} {}", short(across.place(*x)), short(upward.place(*y))));
+        if !series.fit.is_empty() {
+            let (line, stroke) = (fit.collect::<Vec<_>>().join("L"), look.stroke());
+            chart.raw(format_args!(r#"<path {stroke} stroke-width="1.6" d="M{line}"/>"#));
+        }
+        let is_joined = self.form != ChartForm::Dots && series.fit.is_empty();
         // A place without a figure breaks the line.
-        for piece in drawn.split(Option::is_none).filter(|_| self.form != ChartForm::Dots) {
+        for piece in drawn.split(Option::is_none).filter(|_| is_joined) {
             let piece: Vec<String> = piece.iter().flatten().map(at).collect();
             if piece.len() > 1 {
                 let (line, stroke, dashes) = (piece.join("L"), look.stroke(), look.dashes());
@@ -276,6 +260,13 @@ impl Chart<'_> {
         }
         let count = drawn.iter().flatten().count();
         let every = if count > MARKERS_MAX { count.div_ceil(6) } else { 1 };
+        let knee = series.knee.and_then(|place| drawn.get(place).copied().flatten());
+        if let Some((x, point)) = knee {
+            let (x, y, stroke) = (short(x), short(upward.place(point.median)), look.stroke());
+            let title = escape(&format!("{}: the knee", series.name));
+            let ring = format!(r#"stroke-width="1.6" cx="{x}" cy="{y}" r="9""#);
+            chart.raw(format_args!("<circle {stroke} {ring}><title>{title}</title></circle>"));
+        }
         for (index, (x, point)) in drawn.iter().flatten().enumerate() {
             if let Some((low, high)) = point.interval {
                 let [x, low, high] = [*x, upward.place(low), upward.place(high)].map(short);
@@ -297,8 +288,8 @@ impl Chart<'_> {
         chart: &mut Drawing,
         number: usize,
         below: &mut [f64],
-        across: &Scale,
-        upward: &Scale,
+        across: &ChartScale,
+        upward: &ChartScale,
     ) {
         let width = (0.6 * (across.at.1 - across.at.0) / self.length() as f64).min(64.0);
         let series = &self.series[number];
@@ -323,7 +314,7 @@ impl Chart<'_> {
     }
 
     /// The axes with their names, and the dashes.
-    fn grid(&self, chart: &mut Drawing, across: &Scale, upward: &Scale) {
+    fn grid(&self, chart: &mut Drawing, across: &ChartScale, upward: &ChartScale) {
         let (bottom, top) = upward.at;
         for value in upward.ticks() {
             let y = upward.place(value);
@@ -352,7 +343,7 @@ impl Chart<'_> {
         chart.text(at, 11.0, Role::Soft, Anchor::Middle, &self.across);
     }
 
-    fn names_across(&self, across: &Scale) -> Vec<(f64, String)> {
+    fn names_across(&self, across: &ChartScale) -> Vec<(f64, String)> {
         match &self.places {
             Places::Named(names) => {
                 let letters: usize = names.iter().map(|it| it.chars().count() + 2).sum();
@@ -360,8 +351,15 @@ impl Chart<'_> {
                 let names = names.iter().enumerate().filter(|(at, _)| at % every == 0);
                 names.map(|(at, name)| (self.x(across, at), name.clone())).collect()
             }
-            Places::Values { words, .. } => {
-                across.ticks().into_iter().map(|it| (across.place(it), words(it))).collect()
+            Places::Values { values, words, .. } => {
+                let named = |it: f64| (across.place(it), words(it));
+                let own: Vec<(f64, String)> = values.iter().map(|it| named(*it)).collect();
+                let fits =
+                    |pair: &[(f64, String)]| pair[1].0 - pair[0].0 > name_width(&pair[1].1, 12.0);
+                if own.windows(2).all(fits) {
+                    return own;
+                }
+                across.ticks().into_iter().map(named).collect()
             }
         }
     }

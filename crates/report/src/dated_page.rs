@@ -84,10 +84,7 @@ fn drawing(line: &FigureLine, on: &OnMachine, against: bool) -> Option<Drawing> 
         form: ChartForm::Line,
         is_log: false,
         palette: &Palette::default(),
-        series: vec![ChartLine {
-            name: line.arm.clone(),
-            points: values.iter().map(point).collect(),
-        }],
+        series: vec![ChartLine::new(line.arm.clone(), values.iter().map(point).collect())],
         steps: line.steps.iter().map(|it| (it.at, role(it.change_percent))).collect(),
     };
     chart.drawing()

@@ -64,10 +64,10 @@ fn chart(row: &SinceRow, points: &[(String, Point)]) -> Option<Drawing> {
         form: ChartForm::Line,
         is_log: false,
         palette: &Palette::default(),
-        series: vec![ChartLine {
-            name: row.adapter.clone(),
-            points: points.iter().map(|(_, point)| Some(*point)).collect(),
-        }],
+        series: vec![ChartLine::new(
+            row.adapter.clone(),
+            points.iter().map(|(_, point)| Some(*point)).collect(),
+        )],
         steps: row.changes.iter().map(step).collect(),
     };
     chart.drawing()

@@ -7,6 +7,7 @@ use super::between_servers;
 use super::chart::{Chart, ChartForm, ChartLine, Places, Point};
 use super::drawing::Drawing;
 use super::formats::{Joint, Report};
+use super::load_charts;
 use super::palette::Palette;
 use super::plot_rows::WIDTH;
 use super::study::{Column, Figure, PhaseView, Table, TableRow, View};
@@ -14,6 +15,7 @@ use super::view;
 use base::say::clean;
 use base::strings::shell_quoted;
 use judge::analysis::joint::JointRow;
+use judge::analysis::load::{self, LoadCurve};
 use record::records::{Experiment, Run};
 
 const CAPTION: &str = "Medians of the rounds, with their intervals. Change: time per operation \
@@ -57,8 +59,36 @@ impl<'a> Joint<'a> {
         unlike(self.analysis.rows.iter().map(|row| row.server.as_str()))
     }
 
-    fn answers(&self) -> Vec<(String, Vec<String>)> {
+    /// The looks of the arms on every picture.
+    fn palette(&self) -> Palette {
+        let arms = self.parts.iter().flat_map(|(experiment, _)| &experiment.arms);
+        Palette::of(arms.map(|arm| arm.id.as_str()))
+    }
+
+    /// The curves of a sweep over a load by server, whose name is empty where there is one.
+    fn curves(&self) -> Vec<(String, Vec<LoadCurve>)> {
+        let of_server = |server: String| {
+            let of = self.analysis.each().zip(self.parts);
+            let own = of.filter(|((_, it, _), _)| *it == server);
+            let own = own
+                .map(|((.., analysis), (experiment, report))| (*experiment, report.runs, analysis));
+            let curves = load::curves(&own.collect::<Vec<_>>());
+            (server, curves)
+        };
+        let is_sweep = self.analysis.parameter.is_some();
+        let servers = if is_sweep { self.servers() } else { Vec::new() };
+        servers.into_iter().map(of_server).collect()
+    }
+
+    fn answers(&self, curves: &[(String, Vec<LoadCurve>)]) -> Vec<(String, Vec<String>)> {
         let mut answers = Vec::new();
+        for (server, curves) in curves {
+            for of in curves.chunk_by(|a, b| a.phase == b.phase) {
+                let title = format!("Knee of {}{}", of[0].phase, on(server));
+                let lines = of.iter().flat_map(LoadCurve::sentences).map(|it| clean(&it));
+                answers.push((clean(&title), lines.collect()));
+            }
+        }
         for of in &self.analysis.values {
             let name = self.analysis.name(&of.value, "");
             let prefix = if name.is_empty() { name } else { format!("{name}, ") };
@@ -102,13 +132,14 @@ impl<'a> Joint<'a> {
             all.unavailable.extend(others);
         }
         let Some(all) = all else { return View::default() };
+        let curves = self.curves();
         View {
             title: self.title(),
             question: all.plan.why.clone(),
             facts: self.facts(),
-            answers: self.answers(),
+            answers: self.answers(&curves),
             warnings: self.warnings(),
-            phases: self.phases(),
+            phases: self.phases(&curves),
             ..View::of(&all, &runs, &self.analysis.folder)
         }
     }
@@ -136,11 +167,12 @@ impl<'a> Joint<'a> {
         unlike(self.analysis.rows.iter().map(|row| row.phase.as_str()))
     }
 
-    fn phases(&self) -> Vec<PhaseView> {
+    fn phases(&self, curves: &[(String, Vec<LoadCurve>)]) -> Vec<PhaseView> {
+        let palette = self.palette();
         let phase = |name: String| PhaseView {
             about: String::new(),
             table: self.table(&name),
-            figures: self.chart(&name).iter().map(Figure::of).collect(),
+            figures: self.charts(&name, curves, &palette).iter().map(Figure::of).collect(),
             name,
         };
         self.phase_names().into_iter().map(phase).collect()
@@ -184,9 +216,24 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// Throughput against the values, a line for each arm and server; without values against the
-    /// servers.
-    fn chart(&self, phase: &str) -> Option<Drawing> {
+    /// The curves of a load; of another sweep, or of servers, throughput by value.
+    fn charts(
+        &self,
+        phase: &str,
+        curves: &[(String, Vec<LoadCurve>)],
+        palette: &Palette,
+    ) -> Vec<Drawing> {
+        let of_server = |(server, curves): &(String, Vec<LoadCurve>)| {
+            let own: Vec<LoadCurve> =
+                curves.iter().filter(|curve| curve.phase == phase).cloned().collect();
+            load_charts::charts(&own, &on(server), palette)
+        };
+        let charts: Vec<Drawing> = curves.iter().flat_map(of_server).collect();
+        if charts.is_empty() { self.chart(phase, palette).into_iter().collect() } else { charts }
+    }
+
+    /// Throughput against the values, for each arm and server; without values against the servers.
+    fn chart(&self, phase: &str, palette: &Palette) -> Option<Drawing> {
         let is_course = self.analysis.parameter.is_some();
         let place = |row: &JointRow| if is_course { &row.value } else { &row.server }.clone();
         let name = |row: &JointRow| match row.server.as_str() {
@@ -197,7 +244,8 @@ impl<'a> Joint<'a> {
         let mut places = unlike(all.iter().map(String::as_str));
         let number = |text: &String| text.parse::<f64>().ok().filter(|it| it.is_finite());
         // Numbers by size, in whatever order they were asked for.
-        if is_course && places.iter().all(|it| number(it).is_some()) {
+        let is_line = is_course && places.iter().all(|it| number(it).is_some());
+        if is_line {
             places.sort_by(|a, b| number(a).partial_cmp(&number(b)).expect("finite"));
         }
         let names: Vec<String> = self.of_phase(phase).map(name).collect();
@@ -208,7 +256,8 @@ impl<'a> Joint<'a> {
                 let interval = row.over_rounds.map(|it| (it.median.low, it.median.high));
                 Some(Point { median: row.throughput_ops_per_s?, interval })
             };
-            ChartLine { points: places.iter().map(at).collect(), name: own }
+            let points = places.iter().map(at).collect();
+            ChartLine::new(own, points)
         });
         let series: Vec<ChartLine> = series.collect();
         let across = self.analysis.parameter.clone().unwrap_or_else(|| "server".to_owned());
@@ -224,10 +273,10 @@ impl<'a> Joint<'a> {
             across,
             unit: "ops/s".to_owned(),
             places: Places::Named(places),
-            form: if is_course { ChartForm::Line } else { ChartForm::Dots },
+            form: if is_line { ChartForm::Line } else { ChartForm::Dots },
             is_log: false,
             series,
-            palette: &Palette::of(self.of_phase(phase).map(|row| row.arm.as_str())),
+            palette,
             steps: Vec::new(),
         };
         chart.drawing()
@@ -245,12 +294,18 @@ impl<'a> Joint<'a> {
                 self.analysis.values.iter().flat_map(|of| between_servers::pictures(&of.servers)),
             );
         }
-        all.extend(self.phase_names().iter().filter_map(|phase| self.chart(phase)));
+        let (curves, palette) = (self.curves(), self.palette());
+        all.extend(self.phase_names().iter().flat_map(|it| self.charts(it, &curves, &palette)));
         let mut foot = Drawing::new("", WIDTH);
         self.warnings().iter().fold(-8.0, |y, line| foot.paragraph(y, &clean(line)));
         all.push(foot);
         Drawing::stacked(&all)
     }
+}
+
+/// ` on absorber`; empty where there is one server.
+fn on(server: &str) -> String {
+    if server.is_empty() { String::new() } else { format!(" on {server}") }
 }
 
 /// `9,500 (9,100 to 9,900)`.

@@ -93,9 +93,9 @@ impl PhaseCharts<'_> {
     fn percentiles(&self, tag: &str) -> Option<Drawing> {
         let names = PERCENTS.iter().map(|percent| format!("p{percent}"));
         let places = Places::Named(names.chain(["max".to_owned()]).collect());
-        let line = |it: &PhaseLatency| ChartLine {
-            name: self.label(&it.arm),
-            points: it.quantiles_us.iter().map(|us| us.map(Point::of)).collect(),
+        let line = |it: &PhaseLatency| {
+            let points = it.quantiles_us.iter().map(|us| us.map(Point::of)).collect();
+            ChartLine::new(self.label(&it.arm), points)
         };
         let series = self.of_tag(tag).map(line).collect();
         let chart = Chart {
@@ -125,7 +125,7 @@ impl PhaseCharts<'_> {
                     points[at] = Some(Point::of(pair[0].1 + part * (pair[1].1 - pair[0].1)));
                 }
             }
-            ChartLine { name: self.label(&it.arm), points }
+            ChartLine::new(self.label(&it.arm), points)
         };
         let series = self.of_tag(tag).map(line).collect();
         let places = Places::Values { values: values.clone(), is_log: true, words: format::figure };
@@ -172,9 +172,10 @@ impl PhaseCharts<'_> {
             let steps = (second..second + step).filter_map(|at| course.get(&(name.to_owned(), at)));
             Some(Point::of(median(&steps.flatten().copied().collect::<Vec<_>>())?))
         };
-        let line = |name: &&str| ChartLine {
-            name: if name.is_empty() { "server".to_owned() } else { (*name).to_owned() },
-            points: seconds.iter().map(|second| point(name, *second)).collect(),
+        let line = |name: &&str| {
+            let points = seconds.iter().map(|second| point(name, *second)).collect();
+            let name = if name.is_empty() { "server" } else { name };
+            ChartLine::new(name.to_owned(), points)
         };
         let series = names.iter().map(line).collect();
         let places = Places::Values {
@@ -225,7 +226,7 @@ impl PhaseCharts<'_> {
         let line = |name: &str| {
             let at = |round| course.get(&(name.to_owned(), u64::from(round)))?.first().copied();
             let points = (1..=rounds).map(|round| at(round).map(Point::of)).collect();
-            ChartLine { name: name.to_owned(), points }
+            ChartLine::new(name.to_owned(), points)
         };
         let mut series: Vec<ChartLine> = self.palette.names().map(line).collect();
         series.retain(|line| line.points.iter().any(Option::is_some));
@@ -278,9 +279,9 @@ impl PhaseCharts<'_> {
     fn shares(&self) -> Option<Drawing> {
         let taps = self.report.analysis.taps.iter().filter(|tap| clean(&tap.phase) == self.phase);
         let taps: Vec<_> = taps.filter(|tap| tap.driver_us_per_op.is_some()).collect();
-        let part = |name: &str, values: Vec<Option<f64>>| ChartLine {
-            name: name.to_owned(),
-            points: values.into_iter().map(|us| us.map(Point::of)).collect(),
+        let part = |name: &str, values: Vec<Option<f64>>| {
+            let points = values.into_iter().map(|us| us.map(Point::of)).collect();
+            ChartLine::new(name.to_owned(), points)
         };
         let mut series = vec![
             part("server and wire", taps.iter().map(|tap| Some(tap.server_us_per_op)).collect()),

@@ -28,6 +28,7 @@ pub mod noise;
 pub mod order;
 pub mod overload;
 pub mod rank;
+pub mod rate_knee;
 pub mod ratio;
 pub mod spearman;
 mod special;

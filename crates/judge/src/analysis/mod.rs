@@ -9,6 +9,7 @@ pub mod conditions;
 pub mod documents;
 pub mod joint;
 pub mod latencies;
+pub mod load;
 pub mod pooled_quantiles;
 pub mod rounds;
 pub mod rows;

@@ -1,12 +1,11 @@
 //! A sweep over the number of workers: contention and retrograde scaling (methodology 8.5, 8.6).
 
 use super::case::{numbers_of, whole};
-use crate::analysis::rounds::Rounds;
+use crate::analysis::load::{self, SweptLoad};
 use crate::analysis::types::Finding;
 use format::{figure, fixed, small, with_interval};
 use record::records::{Experiment, Run};
 use stats::usl::{LEVELS_MIN, ROUNDS_MIN, ScalingFit, scaling};
-use workload::plan::Phase;
 
 pub const NAME: &str = "contention";
 
@@ -55,23 +54,14 @@ pub fn too_small(cells: &[SweptExperiment]) -> Option<String> {
     })
 }
 
-/// Workers and throughput of each round; empty where the sweep does not change their number.
+/// Workers and throughput of each round; empty where the sweep does not change their number. The
+/// throughput of an open loop follows from its rate, so it shows nothing.
 fn levels(cells: &[SweptExperiment], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
-    let mut levels: Vec<(f64, Vec<f64>)> = Vec::new();
-    for cell in cells {
-        let planned = cell.experiment.plan.phases.iter().find(|it| it.name == phase);
-        // The throughput of an open loop follows from its rate, so it shows nothing.
-        let Some(in_flight) = planned.and_then(Phase::in_flight) else { return Vec::new() };
-        let in_flight = in_flight as f64;
-        if levels.iter().any(|(known, _)| known.total_cmp(&in_flight).is_eq()) {
-            return Vec::new();
-        }
-        let rounds = Rounds::new(&cell.experiment, &cell.runs);
-        let valid = rounds.of(arm, phase).into_iter().flatten();
-        levels.push((in_flight, valid.map(|run| run.throughput).collect()));
+    let cells = cells.iter().map(|cell| (&cell.experiment, &cell.runs[..]));
+    match load::levels(cells, arm, phase) {
+        Some((SweptLoad::InFlight, levels)) => load::throughputs(&levels),
+        _ => Vec::new(),
     }
-    levels.sort_by(|a, b| a.0.total_cmp(&b.0));
-    levels
 }
 
 fn bends(scaling: &ScalingFit) -> bool {

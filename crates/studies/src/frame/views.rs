@@ -202,7 +202,7 @@ fn chart(sheet: &ChartSheet, cells: &Cells, palette: &Palette) -> Option<Drawing
             let value = found.1.value?;
             Some(Point { median: value.median, interval: value.low.zip(value.high) })
         };
-        ChartLine { name: arm.to_owned(), points: places.iter().map(at).collect() }
+        ChartLine::new(arm.to_owned(), places.iter().map(at).collect())
     };
     let mut arms: Vec<&str> = Vec::new();
     for (_, cell) in &points {
