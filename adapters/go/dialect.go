@@ -8,41 +8,40 @@ import (
 	"strings"
 )
 
-var ctx = context.Background()
-
 // calls are the driver's calls as its users write them, with their answers consumed. They are the
 // same in each generation of its API, because dialect_*.go gives its types the same names.
 var calls = map[string]call{
 	"noop": noop, "read_modify_write": readModifyWrite, // of the harness
 	"find_one": findOne, "update_one": updateOne,
-	"insert_one": func(t *target, with *given) (answer, error) {
+	"insert_one": func(ctx context.Context, t *target, with *given) (answer, error) {
 		_, err := t.collection.InsertOne(ctx, with.document)
 		return answer{documents: 1}, err
 	},
-	"insert_many": func(t *target, with *given) (answer, error) {
+	"insert_many": func(ctx context.Context, t *target, with *given) (answer, error) {
 		result, err := t.collection.InsertMany(ctx, with.documents, t.insertMany)
 		if err != nil {
 			return answer{}, err
 		}
 		return answer{documents: int64(len(result.InsertedIDs))}, nil
 	},
-	"find": func(t *target, with *given) (answer, error) {
-		return t.drain(t.collection.Find(ctx, with.filter, with.find))
+	"find": func(ctx context.Context, t *target, with *given) (answer, error) {
+		found, err := t.collection.Find(ctx, with.filter, with.find)
+		return t.drain(ctx, found, err)
 	},
-	"replace_one": func(t *target, with *given) (answer, error) {
+	"replace_one": func(ctx context.Context, t *target, with *given) (answer, error) {
 		return matched(t.collection.ReplaceOne(ctx, with.filter, with.document, t.replace))
 	},
-	"delete_one": func(t *target, with *given) (answer, error) {
+	"delete_one": func(ctx context.Context, t *target, with *given) (answer, error) {
 		result, err := t.collection.DeleteOne(ctx, with.filter)
 		if err != nil {
 			return answer{}, err
 		}
 		return answer{documents: result.DeletedCount}, nil
 	},
-	"find_one_and_update": func(t *target, with *given) (answer, error) {
+	"find_one_and_update": func(ctx context.Context, t *target, with *given) (answer, error) {
 		return t.single(t.collection.FindOneAndUpdate(ctx, with.filter, with.update))
 	},
-	"bulk_write": func(t *target, with *given) (answer, error) {
+	"bulk_write": func(ctx context.Context, t *target, with *given) (answer, error) {
 		done, err := t.collection.BulkWrite(ctx, with.models, t.bulk)
 		if err != nil {
 			return answer{}, err
@@ -50,31 +49,32 @@ var calls = map[string]call{
 		return answer{documents: done.InsertedCount + done.MatchedCount + done.UpsertedCount +
 			done.DeletedCount}, nil
 	},
-	"count": func(t *target, with *given) (answer, error) {
+	"count": func(ctx context.Context, t *target, with *given) (answer, error) {
 		documents, err := t.collection.CountDocuments(ctx, with.filter)
 		return answer{documents: documents}, err
 	},
-	"estimated_count": func(t *target, with *given) (answer, error) {
+	"estimated_count": func(ctx context.Context, t *target, with *given) (answer, error) {
 		documents, err := t.collection.EstimatedDocumentCount(ctx)
 		return answer{documents: documents}, err
 	},
-	"aggregate": func(t *target, with *given) (answer, error) {
-		return t.drain(t.collection.Aggregate(ctx, with.pipeline[0].Value))
+	"aggregate": func(ctx context.Context, t *target, with *given) (answer, error) {
+		found, err := t.collection.Aggregate(ctx, with.pipeline[0].Value)
+		return t.drain(ctx, found, err)
 	},
-	"command": func(t *target, with *given) (answer, error) {
+	"command": func(ctx context.Context, t *target, with *given) (answer, error) {
 		var reply document
 		return answer{}, t.collection.Database().RunCommand(ctx, with.command).Decode(&reply)
 	},
-	"drop": func(t *target, _ *given) (answer, error) {
+	"drop": func(ctx context.Context, t *target, _ *given) (answer, error) {
 		return answer{}, t.collection.Drop(ctx)
 	},
 }
 
-func findOne(t *target, with *given) (answer, error) {
+func findOne(ctx context.Context, t *target, with *given) (answer, error) {
 	return t.single(t.collection.FindOne(ctx, with.filter, with.findOne...))
 }
 
-func updateOne(t *target, with *given) (answer, error) {
+func updateOne(ctx context.Context, t *target, with *given) (answer, error) {
 	return matched(t.collection.UpdateOne(ctx, with.filter, with.update, t.update))
 }
 
@@ -86,7 +86,7 @@ func (t *target) single(result *singleResult) (got answer, err error) {
 }
 
 // drain decodes document by document: Cursor.All would keep a large answer in memory.
-func (t *target) drain(found *cursor, err error) (got answer, _ error) {
+func (t *target) drain(ctx context.Context, found *cursor, err error) (got answer, _ error) {
 	if err != nil {
 		return got, err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -141,10 +142,7 @@ type target struct {
 func (c *client) target(o *operation) *target {
 	opts, concern := options.Collection(), c.options.WriteConcern
 	if o.WriteConcern != nil {
-		concern = &writeconcern.WriteConcern{W: o.WriteConcern.W, Journal: o.WriteConcern.J}
-		if nodes, ok := concern.W.(float64); ok { // as JSON has it; the driver expects an int
-			concern.W = int(nodes)
-		}
+		concern = writeConcern(o.WriteConcern)
 		opts.SetWriteConcern(concern)
 	}
 	if o.ReadConcern != "" {
@@ -168,6 +166,33 @@ func (c *client) target(o *operation) *target {
 		t.replace.SetUpsert(*o.Upsert)
 	}
 	return t
+}
+
+func writeConcern(asked *concern) *writeconcern.WriteConcern {
+	concern := &writeconcern.WriteConcern{W: asked.W, Journal: asked.J}
+	if nodes, ok := concern.W.(float64); ok { // as JSON has it; the driver expects an int
+		concern.W = int(nodes)
+	}
+	return concern
+}
+
+func (t *target) inTransaction(ctx context.Context, do func(context.Context) error) error {
+	opts := options.Transaction()
+	if t.WriteConcern != nil {
+		opts.SetWriteConcern(writeConcern(t.WriteConcern))
+	}
+	if t.ReadConcern != "" {
+		opts.SetReadConcern(&readconcern.ReadConcern{Level: t.ReadConcern})
+	}
+	session, err := t.collection.Database().Client().StartSession()
+	if err != nil {
+		return err
+	}
+	defer session.EndSession(ctx)
+	_, err = session.WithTransaction(ctx, func(ctx context.Context) (any, error) {
+		return nil, do(ctx)
+	}, opts)
+	return err
 }
 
 // prepared is what a call takes besides documents, made before the first reading of the clock.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -35,14 +36,22 @@ type given struct {
 	document  any // of the form of its operation
 	documents many
 	limit     int64
+	parts     []part // of a transaction
 	prepared
 }
 
+// part is an operation of a transaction, and what its call is given.
+type part struct {
+	*target
+	given
+}
+
 // answer is what the driver returns: documents that were read or counted, or that a write changed.
-type answer struct{ documents, sum int64 }
+// retries are attempts of a transaction after its first.
+type answer struct{ documents, sum, retries int64 }
 
 // call is the measured part: the driver's call as its users write it, its answer consumed.
-type call func(t *target, with *given) (answer, error)
+type call func(ctx context.Context, t *target, with *given) (answer, error)
 
 // rightAnswer says how many documents it has (one, any number, or as many as the record), and
 // whether the program has read them.
@@ -50,7 +59,8 @@ type rightAnswer struct{ any, many, read bool }
 
 // rightAnswers has all kinds except those that write one document.
 var rightAnswers = map[string]rightAnswer{
-	"noop": {any: true, read: true}, "find": {any: true, read: true},
+	"transaction": {any: true, read: true},
+	"noop":        {any: true, read: true}, "find": {any: true, read: true},
 	"aggregate": {any: true, read: true}, "count": {any: true, read: true},
 	"estimated_count": {any: true, read: true}, "command": {any: true}, "drop": {any: true},
 	"insert_many": {many: true}, "bulk_write": {many: true}, "find_one": {read: true},
@@ -58,19 +68,19 @@ var rightAnswers = map[string]rightAnswer{
 }
 
 // noop reads the documents made for it as an answer's documents are read.
-func noop(t *target, with *given) (got answer, err error) {
+func noop(_ context.Context, t *target, with *given) (got answer, err error) {
 	if with.documents != nil {
 		t.form.reread(with.documents, &got)
 	}
 	return got, nil
 }
 
-func readModifyWrite(t *target, with *given) (answer, error) {
-	got, err := findOne(t, with)
+func readModifyWrite(ctx context.Context, t *target, with *given) (answer, error) {
+	got, err := findOne(ctx, t, with)
 	if err != nil || got.documents != 1 {
 		return got, err
 	}
-	updated, err := updateOne(t, with)
+	updated, err := updateOne(ctx, t, with)
 	if t.acknowledged {
 		got.documents = updated.documents
 	}
@@ -102,18 +112,23 @@ func (o *operation) prepare(pools [][]document, clients []*client) (err error) {
 	return err
 }
 
-// give makes the values that an application has ready when it calls the driver.
-func (o *operation) give(with *given, w *worker, r *record) {
+// give makes the values that an application has ready when it calls the driver of that client.
+func (o *operation) give(with *given, w *worker, r *record, client int64) {
 	in := w.input(r)
 	switch {
-	case o.Kind == "bulk_write":
+	case o.Kind == "bulk_write" || o.Kind == "transaction":
 		for j := range r.count {
 			var of given
-			part := w.phase.schedule.record(w.phase.schedule.records + int64(r.document+j))
-			part.lap, part.number = r.lap, r.number+int64(j)
-			to := w.phase.Operations[part.operation]
-			to.give(&of, w, &part)
-			with.models = append(with.models, to.model(&of))
+			its := w.phase.schedule.record(w.phase.schedule.records + int64(r.document+j))
+			its.lap, its.number = r.lap, r.number+int64(j)
+			to := w.phase.Operations[its.operation]
+			to.give(&of, w, &its, client)
+			if o.Kind == "bulk_write" {
+				with.models = append(with.models, to.model(&of))
+				continue
+			}
+			to.targets[client].setOptions(&of)
+			with.parts = append(with.parts, part{to.targets[client], of})
 		}
 		return
 	case o.Kind == "find":
@@ -129,25 +144,46 @@ func (o *operation) give(with *given, w *worker, r *record) {
 	with.projection = o.Projection.one(in)
 }
 
+// wrongAnswer is an answer that is not right by the contract.
+type wrongAnswer struct {
+	kind        string
+	got, wanted int64
+}
+
+func (w *wrongAnswer) Error() string {
+	return fmt.Sprintf("%s: an answer of %d documents, expected %d", w.kind, w.got, w.wanted)
+}
+
+// check is nil if the answer to an operation on so many documents is right.
+func (t *target) check(got answer, count int64) error {
+	wanted := int64(1)
+	if t.right.many {
+		wanted = count
+	}
+	reads := t.Kind == "find_one" || t.Kind == "read_modify_write"
+	if !t.right.any && got.documents != wanted && (t.acknowledged || reads) {
+		return &wrongAnswer{t.Kind, got.documents, wanted}
+	}
+	return nil
+}
+
 // judge returns the outcome of an operation that has ended, and adds a right answer to totals.
 func (f *flight) judge(p *phase, totals *answer) (outcome byte) {
-	if f.err != nil && !errors.Is(f.err, errUnacknowledged) {
-		code, name, timeout := describe(f.err)
-		p.note(code, name, f.err)
-		if timeout {
-			return 3
+	o, err := f.operation, f.err
+	totals.retries += f.answer.retries
+	if err == nil || errors.Is(err, errUnacknowledged) {
+		err = f.target.check(f.answer, int64(f.count))
+	}
+	if err != nil {
+		code, name, timeout := describe(err)
+		outcome = 2
+		if wrong := (*wrongAnswer)(nil); errors.As(err, &wrong) {
+			name, outcome = "WrongAnswer", 1
+		} else if timeout {
+			outcome = 3
 		}
-		return 2
-	}
-	o, wanted := f.operation, int64(1)
-	if o.right.many {
-		wanted = int64(f.count)
-	}
-	reads := o.Kind == "find_one" || o.Kind == "read_modify_write"
-	if !o.right.any && f.answer.documents != wanted && (f.target.acknowledged || reads) {
-		p.note(0, "WrongAnswer", fmt.Errorf("%s: an answer of %d documents, expected %d", o.Kind,
-			f.answer.documents, wanted))
-		return 1
+		p.note(code, name, err)
+		return outcome
 	}
 	if o.right.read {
 		totals.documents += f.answer.documents

@@ -155,15 +155,20 @@ func (p *phase) turn(until int64, lines <-chan []byte) (fields, error) {
 
 // result is the answer to `end`.
 func (p *phase) result() fields {
-	var documents, sum int64
+	var documents, sum, retries int64
 	for _, w := range p.workers {
 		documents += w.totals.documents
 		sum += w.totals.sum
+		retries += w.totals.retries
+	}
+	totals := fields{"documents": documents, "sum": sum}
+	if slices.ContainsFunc(p.Operations, func(o *operation) bool { return o.Kind == "transaction" }) {
+		totals["retries"] = retries
 	}
 	var collected debug.GCStats
 	debug.ReadGCStats(&collected)
 	return fields{"type": "ended", "errors": append([]*errorCount{}, p.errors...),
-		"totals": fields{"documents": documents, "sum": sum},
+		"totals": totals,
 		"runtime": fields{"gc_count": collected.NumGC - p.collected.NumGC,
 			"gc_ns": collected.PauseTotal - p.collected.PauseTotal}}
 }

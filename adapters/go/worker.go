@@ -30,9 +30,12 @@ type flight struct {
 	landed               chan struct{}
 }
 
+// background is the context of calls that belong to no transaction.
+var background = context.Background()
+
 func (f *flight) fly() {
 	f.start = now()
-	f.answer, f.err = f.operation.call(f.target, &f.given)
+	f.answer, f.err = f.operation.call(background, f.target, &f.given)
 	f.end = now()
 }
 
@@ -152,8 +155,9 @@ func (w *worker) take(f *flight) (ok bool) {
 	} else if p.deal == "operation" {
 		client += f.number
 	}
-	f.operation, f.target = o, o.targets[client%int64(len(o.targets))]
-	o.give(&f.given, w, &f.record)
+	client %= int64(len(o.targets))
+	f.operation, f.target = o, o.targets[client]
+	o.give(&f.given, w, &f.record, client)
 	f.target.setOptions(&f.given)
 	return true
 }

@@ -68,6 +68,7 @@ exports.prepare = function prepare(definition, phase) {
   var answered = concern ? concern.w !== 0 : phase.connection.acknowledged;
   var totals = phase.totals;
   var targets = [{}];
+  if (kind === 'transaction') totals.retries = 0;
   /** A document's share of the sum; a long is a value beyond 2^53, or was made here. */
   function number(document) {
     var value = name ? document[name] : 0;
@@ -115,6 +116,11 @@ function maker(definition, options, phase) {
   if (kind === 'bulk_write') {
     return function makeParts(worker) {
       return partsOf(worker, phase);
+    };
+  }
+  if (kind === 'transaction') {
+    return function makeTransaction(worker) {
+      return { parts: numbered(worker, phase) };
     };
   }
   ['filter', 'update', 'projection', 'pipeline', 'command'].forEach(function (name) {
@@ -192,6 +198,22 @@ function partsOf(worker, phase) {
     worker.sequence += 1;
   }
   return { models: models, asked: asked };
+}
+
+/** The parts of a transaction: their kinds, targets of the operation's client and arguments. */
+function numbered(worker, phase) {
+  var first = worker.document;
+  var count = worker.count;
+  var client = worker.dealt + worker.index * phase.deal_step;
+  var parts = [];
+  var number, plan, made;
+  for (number = 0; number < count; number += 1) {
+    plan = phase.plans[phase.schedule.part(worker, first + number)];
+    made = plan.make(worker);
+    parts.push({ kind: plan.kind, target: plan.targets[client % plan.targets.length], made: made });
+    worker.sequence += 1;
+  }
+  return parts;
 }
 
 /** Documents of a cursor: added to the totals when it was read to its end. */

@@ -163,6 +163,26 @@ def read_modify_write(collection, filter, update):
     return found
 
 
+def transaction(client, options, calls, retries, parts):
+    """By the driver's own loop, which tries again what may be tried again: the same documents."""
+    attempts = 0
+
+    def attempt(session):
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            next(retries)
+        answers = [(0, 0)]
+        for number, given in parts:
+            call, finish = calls[number]
+            answer = call(*given, session=session)
+            answers.append((finish(answer) if finish else None) or (0, 0))
+        return [sum(each) for each in zip(*answers)]
+
+    with client.start_session() as session:
+        return session.with_transaction(attempt, **options)
+
+
 # For each kind: the method; what reads its answer (None: nothing, because a call that fails raises;
 # tuple: the call has counted; read_one: one document); the given arguments, in their order.
 KINDS = {
@@ -183,6 +203,10 @@ KINDS = {
     "command": ("command", None, "command"),
     "drop": ("drop", None),
 }
+if pymongo.version_tuple >= (3, 9):  # the first whose sessions have with_transaction
+    KINDS["transaction"] = (None, tuple)
+TRANSACTION_PARTS = ("insert_one", "find_one", "update_one", "replace_one", "delete_one",
+                     "find_one_and_update")  # fmt: skip
 BULK_PARTS = {
     "insert_one": pymongo.InsertOne,
     "update_one": pymongo.UpdateOne,
@@ -204,6 +228,23 @@ def bulk_part(operation):
     return with_options(BULK_PARTS[operation["kind"]], operation)
 
 
+def concerns(operation):
+    write, level = operation.get("write_concern"), operation.get("read_concern")
+    given = {"write_concern": WriteConcern(**write)} if write else {}
+    return {**given, "read_concern": ReadConcern(level)} if level else given
+
+
+def bind_transaction(bind, operations, retries, client):
+    """As `bind`, which is that of the transaction with everything but the client and its parts."""
+    api, database, operation = bind.args
+    calls = {
+        number: bind.func(api, database, part, client)
+        for number, part in enumerate(operations)
+        if part["kind"] in TRANSACTION_PARTS
+    }
+    return partial(api.transaction, client, concerns(operation), calls, retries), tuple
+
+
 def bind(api, database, operation, client):
     """An operation's call, and the function that reads its answer, if any."""
     kind, field = operation["kind"], operation.get("sum_field")
@@ -217,8 +258,7 @@ def bind(api, database, operation, client):
         given.update({"writeConcern": write} if write else {})
         given.update({"readConcern": {"level": level}} if level else {})
         return partial(client[database].command, **given), finish
-    given.update({"write_concern": WriteConcern(**write)} if write else {})
-    given.update({"read_concern": ReadConcern(level)} if level else {})
+    given.update(concerns(operation))
     collection = client[database].get_collection(operation["collection"], **given)
     if kind == "read_modify_write":
         return partial(api.read_modify_write, collection), read_one(field)

@@ -35,6 +35,25 @@ async def read_modify_write(collection, filter, update):
     return found
 
 
+async def transaction(client, options, calls, retries, parts):
+    attempts = 0
+
+    async def attempt(session):
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            next(retries)
+        answers = [(0, 0)]
+        for number, given in parts:
+            call, finish = calls[number]
+            answer = await call(*given, session=session)
+            answers.append((finish(answer) if finish else None) or (0, 0))
+        return [sum(each) for each in zip(*answers)]
+
+    async with client.start_session() as session:
+        return await session.with_transaction(attempt, **options)
+
+
 def is_unanswered(client, operation):
     """Whether its call waits for nothing."""
     if operation["kind"] == "noop":

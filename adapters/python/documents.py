@@ -136,6 +136,8 @@ class Makers:
         kind = operation["kind"]
         if kind == "bulk_write":
             return self.bulk_maker()
+        if kind == "transaction":
+            return self.transaction_maker()
         if kind == "insert_many" or (kind == "noop" and "documents" in operation):
             return self.batch_maker(operation)
         names = [name for name in dialect.KINDS[kind][2:] if name in operation]
@@ -175,5 +177,18 @@ class Makers:
                 make_part, request = parts[part[OPERATION]]
                 requests.append(request(*make_part(part)))
             return [requests]
+
+        return make
+
+    def transaction_maker(self):
+        parts = {
+            number: self.maker(operation)
+            for number, operation in enumerate(self.operations)
+            if operation["kind"] in dialect.TRANSACTION_PARTS
+        }
+
+        def make(item):
+            numbered = [(part[OPERATION], part) for part in self.schedule.parts(item)]
+            return [[(number, parts[number](part)) for number, part in numbered]]
 
         return make

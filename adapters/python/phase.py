@@ -3,6 +3,7 @@
 import struct
 import sys
 from functools import partial
+from itertools import count
 from operator import length_hint
 from pathlib import Path
 from threading import Lock
@@ -202,8 +203,13 @@ class Phase:
         self.numbers = [iter(range(limit)) for limit in message["limits"] or [sys.maxsize] * slices]
         self.schedule = Schedule(message["schedule"], message["lap_step"])
         makers, self.plans = Makers(message, self.schedule, epoch_ns), []
-        for each in message["operations"]:
+        # Taking the next number needs no lock except Python's.
+        self.retries, operations = count(), message["operations"]
+        self.commits = any(each["kind"] == "transaction" for each in operations)
+        for each in operations:
             bind = partial(dialect.bind, self.api, session["database"], each)
+            if each["kind"] == "transaction":
+                bind = partial(dialect.bind_transaction, bind, operations, self.retries)
             self.plans.append((makers.maker(each), list(map(bind, session["clients"]))))
         self.file = open(message["samples"], "wb", buffering=0)
         samples, self.workers = None, []
@@ -234,4 +240,7 @@ class Phase:
         documents = sum(worker.documents for worker in self.workers)
         total = sum(worker.sum for worker in self.workers)
         errors = list(self.errors.named.values())
-        return {"totals": {"documents": documents, "sum": total}, "errors": errors}
+        totals = {"documents": documents, "sum": total}
+        if self.commits:
+            totals["retries"] = next(self.retries)
+        return {"totals": totals, "errors": errors}

@@ -94,8 +94,10 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let file = PathBuf::from(inputs.samples(1, 0, number, 0, false));
     let turns = write_samples(count, &file).map_err(|error| error.to_string())?;
     let mut measured = MeasuredPhase::new(0);
-    measured.ended =
-        Some(PhaseEnd { totals: ReadTotals { documents: count, sum: 0 }, ..PhaseEnd::default() });
+    measured.ended = Some(PhaseEnd {
+        totals: ReadTotals { documents: count, sum: 0, retries: None },
+        ..PhaseEnd::default()
+    });
     measured.turns = turns;
     measured.claimed = Claimed { counts: vec![count], fault: None };
     measured.turn_length = Duration::from_nanos(TURN_NS);

@@ -59,6 +59,7 @@ fn options(args: &AbsorberArgs) -> AbsorberOptions {
     AbsorberOptions {
         listen: args.listen,
         wire: args.wire,
+        replica_set: args.replica_set.clone(),
         memory_bytes: args.memory,
         load: LoadOptions { service_time, jitter, stall, workers },
         faults: FaultOptions {

@@ -5,7 +5,7 @@ use std::fs;
 use crate::fake_support::real::{lab_with, real_lab};
 use crate::fake_support::{code, flat, stderr, stdout};
 use crate::support::{self, said};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const KEPT: &str = "
 name: filling
@@ -186,6 +186,74 @@ fn a_change_stream_brings_every_message_as_a_tailable_cursor_does() {
             assert!(troubles.iter().all(|it| **it == 0), "{reader}: {broker}");
         }
     }
+}
+
+const TRANSACTIONS: &str = "
+name: transactions
+why: Two workers pay into one account; and transactions that are aborted.
+collections:
+  accounts:
+    documents: 10
+    document: {_id: {type: long, value: key}, balance: {type: long, constant: 5}}
+  payments: {document: {_id: {type: long, value: key}}}
+  unique:
+    indexes: [{keys: {same: 1}, unique: true}]
+    document: {_id: {type: long, value: key}, same: {type: int, constant: 7}}
+phases:
+  - name: conflicts
+    operation: transaction
+    write_concern: {w: majority}
+    keys: {hotspot: [0.1, 0.99]}
+    workers: 4
+    operations: 100
+    warmup: 0.2
+    parts:
+      - {operation: insert_one, collection: payments}
+      - {operation: update_one, collection: accounts, update: {$inc: {balance: 1}}}
+      - {operation: find_one, collection: accounts}
+  - name: aborted
+    operation: transaction
+    operations: 8
+    warmup: 0.2
+    parts:
+      - {operation: insert_one, collection: payments}
+      - {operation: insert_one, collection: unique}
+";
+
+#[test]
+fn transactions_try_conflicts_again_and_leave_nothing_when_aborted() {
+    let drivers = ["python", "go", "node"];
+    let name = "stories/transactions_try_conflicts_again_and_leave_nothing_when_aborted";
+    let Some(lab) = lab_with(name, &drivers) else { return };
+    lab.write("transactions.yaml", TRANSACTIONS);
+    let words = ["run", "transactions.yaml", "--rounds", "1", "--out", "out"];
+    let drivers: Vec<&str> = drivers.iter().flat_map(|driver| ["-d", driver]).collect();
+    let words = [&words[..], &drivers, &["--server"]].concat();
+    let alone = stderr(&lab.run([&words[..], &["embedded"]].concat()));
+    assert!(alone.contains("a transaction takes a replica set, this server is: standalone"));
+    assert!(alone.contains("transactions.yaml:13:5"), "{alone}");
+    let output = lab.run([&words[..], &["embedded:replset=1"]].concat());
+    let runs = lab.runs();
+    let of = |name: &'static str| phases(&runs).filter(move |it| it["phase"] == name);
+    assert!(of("conflicts").count() >= 3, "{}", said(&output));
+    for phase in of("conflicts") {
+        assert!(phase["retries"].as_u64() > Some(0), "{phase}");
+        assert_eq!(phase["errors"], json!([]), "{phase}");
+        assert_eq!(phase["receipt"]["claimed"], json!({"documents": 100}), "{phase}");
+        assert_eq!(phase["receipt"]["agrees"], true, "{phase}");
+    }
+    for phase in of("aborted") {
+        // The first one is right; the others break the index after their first insert.
+        assert_eq!(
+            (&phase["errors"][0]["code"], &phase["errors"][0]["count"]),
+            (&json!(11000), &json!(7))
+        );
+        assert_eq!(phase["receipt"]["claimed"], json!({"documents": 1}), "{phase}");
+        assert_eq!(phase["receipt"]["counted"], json!({"documents": 1}), "{phase}");
+        assert_eq!(phase["retries"], 0, "{phase}");
+    }
+    let shown = stdout(&lab.run(["report", "out", "--details"]));
+    assert!(shown.contains("retries"), "{shown}");
 }
 
 const SECONDARIES: &str = "

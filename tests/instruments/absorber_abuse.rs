@@ -139,6 +139,7 @@ fn session() -> Session {
     let options = AbsorberOptions {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         wire: WireVersions::parse("0..17").expect("versions"),
+        replica_set: None,
         memory_bytes: 4 << 20,
         load: LoadOptions::default(),
         faults: FaultOptions::default(),

@@ -377,6 +377,28 @@ fn a_bulk_is_made_of_parts() {
 }
 
 #[test]
+fn a_transaction_has_all_parts_in_their_order() {
+    let transactions = workload(
+        "  - operation: transaction
+    operations: 30
+    workers: 2
+    parts:
+      - {operation: insert_one, collection: plain}
+      - {operation: find_one, collection: plain}
+      - {operation: insert_one, collection: plain, name: second}\n",
+    );
+    let Scheduled { schedule: made, steps, .. } = of(&transactions, 0);
+    let mut inserted = BTreeSet::new();
+    for record in &made.records {
+        let [first, found, second] = made.parts(record) else { panic!("three parts") };
+        assert_eq!([first, found, second].map(|part| part.operation), [1, 2, 3]);
+        assert!(inserted.insert(first.key) && inserted.insert(second.key) && found.key < 1000);
+        assert!(first.advances && !found.advances);
+    }
+    assert_eq!(steps.lap, 60, "keys of the next lap follow");
+}
+
+#[test]
 fn limits_are_drawn() {
     let scans = workload(
         "  - {operation: scan, collection: plain, by: number, limit: {uniform: [1, 100]}}\n",

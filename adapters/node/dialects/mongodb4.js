@@ -9,6 +9,10 @@ const plan = require('../plan');
 const calls = require('./calls');
 const consumer = require('../consumer');
 const jsBson = require('./js_bson');
+const transactions = require('./transactions');
+
+/** Of each database: version 4 does not tell it. */
+const clients = new WeakMap();
 
 async function open({ uri }, name) {
   let client;
@@ -33,8 +37,10 @@ async function open({ uri }, name) {
 function opened(client, name) {
   const { options } = client;
   const { w, j, journal = j, wtimeout, wtimeoutMS = wtimeout } = options.writeConcern ?? {};
+  const database = client.db(name);
+  clients.set(database, client);
   return {
-    database: client.db(name),
+    database,
     acknowledged: w !== 0,
     resolved: {
       max_pool_size: options.maxPoolSize,
@@ -63,11 +69,17 @@ module.exports = function dialect(api, major) {
   const promises = api === 'promise';
   const kinds = calls.kinds(promises, drained);
   if (major >= 6) kinds.find_one_and_update.right = plan.one;
+  if (promises) kinds.transaction = transactions.kind(major);
+  const bindOthers = calls.binder(find, true);
+  const bind = (definition, database) =>
+    definition.kind === 'transaction'
+      ? transactions.bind(definition, clients.get(database))
+      : bindOthers(definition, database);
   return {
     native: major === 4 ? calls.compiled() : null,
     kinds,
     connect: (entry, name, done) => open(entry, name).then((it) => done(null, it), done),
-    bind: calls.binder(find, true),
+    bind,
     models: calls.models,
     projection: 'projection',
     Consumer: promises ? consumer.Consumer : null,

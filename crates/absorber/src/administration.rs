@@ -18,7 +18,12 @@ pub(super) fn find(caller: &Caller, name: &str) -> Option<ServerCommand> {
     let answers: ServerCommand = match name {
         "hello" if !caller.server.wire.has_hello() => return None,
         "hello" | "isMaster" | "ismaster" => |caller, _, name, command| {
-            handshake::hello(caller.server.wire, caller.connection, name, command)
+            let server = &caller.server;
+            let mut answer = handshake::hello(server.wire, caller.connection, name, command);
+            if let Some(set) = &server.replica_set {
+                handshake::join(&mut answer, set, &server.address.to_string());
+            }
+            answer
         },
         "ping" | "endSessions" | "refreshSessions" | "resetError" | "logout" => {
             |_, _, _, _| doc! { "ok": 1.0 }

@@ -100,6 +100,18 @@ pub fn hello(
     answer
 }
 
+/// Makes an answer to `hello` that of the primary of a replica set with one member.
+pub fn join(answer: &mut Document, set: &str, address: &str) {
+    answer.extend(doc! {
+        "setName": set,
+        "setVersion": 1,
+        "secondary": false,
+        "hosts": [address],
+        "primary": address,
+        "me": address,
+    });
+}
+
 /// The answer to `buildInfo`, with the fields that old drivers read.
 pub fn build_info(versions: WireVersions) -> Document {
     let [major, minor, patch] = versions.release();

@@ -168,7 +168,7 @@ impl Session {
                 let is_there = || is_there(client.as_deref());
                 let answered =
                     self.on_documents(name == "getMore", |struck, engine| match struck.error {
-                        Some(code) => Some(refusal(code, ASKED_FOR)),
+                        Some(code) => Some(asked_for(code, body)),
                         None => engine.command(database, body, sequences, &is_there),
                     });
                 if let Some(answer) = &answered {
@@ -277,6 +277,18 @@ fn is_there(client: Option<&TcpStream>) -> bool {
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";
 
+/// Errors after which a driver may try a transaction again.
+const TRANSIENT: [i32; 9] = [91, 112, 189, 262, 10107, 11600, 11602, 13435, 13436];
+
+/// The error in place of a command, with mongod's label if that belongs to a transaction.
+fn asked_for(code: i32, command: &RawDocument) -> RawDocumentBuf {
+    let mut error = administration::refusal_document(code, ASKED_FOR);
+    if TRANSIENT.contains(&code) && get(command.as_bytes(), b"autocommit").is_some() {
+        error.insert("errorLabels", ["TransientTransactionError"].to_vec());
+    }
+    administration::raw(&error)
+}
+
 /// Outcome of a command for getLastError, if it has one. For several updates or deletes in one
 /// command mongod reports the outcome of the last one, and this function that of all.
 fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcome> {
@@ -328,7 +340,8 @@ fn kind(name: &str) -> Option<Opcounter> {
         "update" => Opcounter::Update,
         "delete" => Opcounter::Delete,
         "getMore" => Opcounter::GetMore,
-        "count" | "aggregate" | "findAndModify" | "findandmodify" => Opcounter::Command,
+        "count" | "aggregate" | "findAndModify" | "findandmodify" | "commitTransaction"
+        | "abortTransaction" => Opcounter::Command,
         _ => return None,
     })
 }

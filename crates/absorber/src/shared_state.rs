@@ -21,6 +21,8 @@ const OTHER_FILES: i64 = 16;
 pub struct AbsorberOptions {
     pub listen: SocketAddr,
     pub wire: WireVersions,
+    /// Name of the replica set that it announces itself as; None: a standalone server.
+    pub replica_set: Option<String>,
     /// Limit on documents, index entries, cursors and messages together, bytes.
     pub memory_bytes: u64,
     pub load: LoadOptions,
@@ -34,6 +36,7 @@ pub struct AbsorberOptions {
 pub struct SharedState {
     pub(super) address: SocketAddr,
     pub(super) wire: WireVersions,
+    pub(super) replica_set: Option<String>,
     pub(super) began_ns: u64,
     pub(super) connections_max: i64,
     pub(super) engine: Engine,
@@ -50,9 +53,10 @@ impl SharedState {
         Ok(Arc::new(Self {
             address: options.listen,
             wire: options.wire,
+            replica_set: options.replica_set.clone(),
             began_ns,
             connections_max: connections_max(),
-            engine: Engine::new(options.memory_bytes),
+            engine: Engine::new(options.memory_bytes).replicated(options.replica_set.is_some()),
             counters: ServerCounters::default(),
             load: SimulatedLoad::new(options.load, began_ns),
             faults: Faults::new(options.faults),

@@ -451,6 +451,9 @@ pub struct Consumed {
 pub struct ReadTotals {
     pub documents: u64,
     pub sum: u64,
+    /// Attempts of transactions beyond the first of each; None without transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u64>,
 }
 
 /// Errors of one code.

@@ -391,12 +391,13 @@ impl LiveArm {
             };
             all.totals.documents += ended.totals.documents;
             all.totals.sum += ended.totals.sum;
+            let add = |sum: &mut Option<u64>, more: Option<u64>| {
+                *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0) + more));
+            };
+            add(&mut all.totals.retries, ended.totals.retries);
             all.consumer = all.consumer.or(ended.consumer);
             if let Some(cost) = ended.runtime {
                 let sum = all.runtime.get_or_insert_default();
-                let add = |sum: &mut Option<u64>, more: Option<u64>| {
-                    *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0) + more));
-                };
                 add(&mut sum.gc_count, cost.gc_count);
                 add(&mut sum.gc_ns, cost.gc_ns);
             }

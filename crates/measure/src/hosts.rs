@@ -8,7 +8,7 @@ use bson::RawDocumentBuf;
 use server::ServerHandle;
 use workload::Workload;
 use workload::places::PlanPart;
-use workload::plan::Collection;
+use workload::plan::{Collection, OperationKind, Phase, Plan};
 
 /// What is done is done on all of them; what is read is their sum.
 pub struct Hosts {
@@ -125,6 +125,19 @@ fn sum(mut each: Vec<MongodCounters>, by_host: Option<&str>) -> MongodCounters {
     sum
 }
 
+/// Whether some phase has transactions.
+pub fn has_transactions(plan: &Plan) -> bool {
+    let mut operations = plan.phases.iter().flat_map(|phase| &phase.operations);
+    operations.any(|made| made.kind == OperationKind::Transaction)
+}
+
+/// The part of a phase that only replica sets and clusters can do.
+fn needs_replicas(phase: &Phase) -> Option<&'static str> {
+    let transaction = phase.operations.iter().any(|made| made.kind == OperationKind::Transaction);
+    let stream = phase.change_stream.then_some("a change stream");
+    stream.or(transaction.then_some("a transaction"))
+}
+
 /// Refuses what a server cannot do, which is asked when it answers.
 ///
 /// # Errors
@@ -139,10 +152,10 @@ pub fn fits(server: &ServerHandle, workload: &Workload, through: bool) -> Result
         let hint = "use `--server mongod:shards=2`, or name a mongos with --uri";
         return Err(workload.places.error(PlanPart::Shard(&collection.name), message, hint).into());
     }
-    let stream = plan.phases.iter().find(|phase| phase.change_stream);
     let has_oplog = ["replica set", "sharded"].iter().any(|it| topology.starts_with(it));
-    if let Some(phase) = stream.filter(|_| !has_oplog) {
-        let message = format!("a change stream takes a replica set, this server is: {topology}");
+    let needs = plan.phases.iter().find_map(|phase| Some((phase, needs_replicas(phase)?)));
+    if let Some((phase, what)) = needs.filter(|_| !has_oplog) {
+        let message = format!("{what} takes a replica set, this server is: {topology}");
         let hint = "use `--server embedded:replset=1`, or leave the phase out with --phase";
         return Err(workload.places.error(PlanPart::Phase(&phase.name), message, hint).into());
     }

@@ -21,8 +21,9 @@ pub fn receipt(
     given: &[Option<GivenAnswers>],
     exclusive: bool,
 ) -> Receipt {
-    // Failed operations may or may not have reached the server: then counts prove nothing.
-    let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0);
+    // Failed operations may or may not have reached the server: then counts prove nothing. Only
+    // a transaction that failed was aborted, and must have left nothing.
+    let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0) && !commits(phase);
     if exclusive
         && !failed
         && let Some(claimed) = claimed_opcounters(phase, done, given)
@@ -52,6 +53,12 @@ pub fn receipt(
 fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String, i64>) -> Receipt {
     let agrees = claimed == counted;
     Receipt { level: level.to_owned(), claimed, counted, agrees }
+}
+
+/// Whether all that a phase does is committed or leaves nothing.
+fn commits(phase: &Phase) -> bool {
+    let mut drawn = phase.operations.iter().zip(&phase.weights).filter(|(_, weight)| **weight > 0);
+    drawn.all(|(made, _)| made.kind == OperationKind::Transaction)
 }
 
 /// Changes of the server's counters by the successful operations of one template.
@@ -95,6 +102,9 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<GivenAnswers>]) 
         // One collection is counted.
         let elsewhere = operation.collections().next() != first_collection(phase);
         let writes = (about(operation.kind).writes)(operation);
+        if elsewhere && commits(phase) {
+            continue;
+        }
         if operation.upsert == Some(true)
             || operation.kind == OperationKind::Drop
             || (writes && elsewhere)
@@ -110,5 +120,5 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<GivenAnswers>]) 
         let given = given.unwrap_or(counted);
         change += i64::try_from(given.inserted).ok()? - i64::try_from(given.deleted).ok()?;
     }
-    (change != 0).then_some(change)
+    (change != 0 || commits(phase)).then_some(change)
 }

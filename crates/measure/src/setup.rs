@@ -183,6 +183,10 @@ impl Setup {
             let holds = folder.join("holds.bin");
             let _ = std::fs::remove_file(&holds); // of the experiment that goes on
             options.extra_flags.push(format!("--holds={}", holds.display()));
+            // A driver takes another way with a replica set: other workloads keep theirs.
+            if hosts::has_transactions(&self.workload.plan) {
+                options.extra_flags.push("--replica-set=absorber".to_owned());
+            }
         }
         server.open(&options).await.map(Some)
     }

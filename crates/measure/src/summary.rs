@@ -105,6 +105,7 @@ pub async fn summarise(
         }),
         drift: collected.drift.ratio(),
         document_ns: measured.document_ns,
+        retries: measured.ended.as_ref().and_then(|ended| ended.totals.retries),
         gc_count: runtime.and_then(|it| it.gc_count),
         gc_ns: runtime.and_then(|it| it.gc_ns),
         warmup_throughput: measured.warmup_throughput.clone(),

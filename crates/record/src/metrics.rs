@@ -251,6 +251,9 @@ table! {
     /// Failed operations in all rounds.
     Errors = count("errors", Operation(Count, |of| whole(Some(of.failed + of.wrong))))
         .column("errors_count");
+    /// Attempts of the phase's transactions beyond the first of each, in all rounds; None without
+    /// transactions.
+    Retries = count("retries", Phase(Sum, |run, _| whole(run.retries))).column("retries_count");
     /// Documents that a right answer brings, the median of the rounds; of several finds in a mix
     /// their mean together. None where it brings none, or where the totals do not show it.
     DocumentsPerOp = count("documents_per_op", Answers);

@@ -344,6 +344,10 @@ pub struct PhaseRun {
     /// where none is made or the adapter does not report it.
     #[serde(default)]
     pub document_ns: Option<f64>,
+    /// Attempts of transactions beyond the first of each, by the driver itself: they are no errors.
+    /// None where the adapter counts none.
+    #[serde(default)]
+    pub retries: Option<u64>,
     /// Garbage collections of the runtime, where it counts them; ns by its clock.
     #[serde(default)]
     pub gc_count: Option<u64>,

@@ -102,5 +102,8 @@ pub fn columns(results: &[&ResultRow], is_mix: bool, has_documents: bool) -> Vec
     columns.push(ResultColumn { unit: "MiB", ..memory });
     columns.push(new("operations", "", Value(Metric::Operations)));
     columns.push(new("errors", "errors", Value(Metric::Errors)));
+    if results.iter().any(|row| row.get(Metric::Retries).is_some()) {
+        columns.push(new("retries of transactions", "retries", Value(Metric::Retries)));
+    }
     columns
 }

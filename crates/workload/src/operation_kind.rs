@@ -22,6 +22,7 @@ macro_rules! for_every_kind {
                 FindOneAndUpdate: find_one_and_update,
                 ReadModifyWrite: read_modify_write,
                 BulkWrite: bulk_write,
+                Transaction: transaction,
                 Aggregate: aggregate,
                 Command: command,
                 Drop: drop,

@@ -450,7 +450,7 @@ impl Fake<'_> {
         };
         let documents = if faulty && self.behaviour.fault == "huge" { u64::MAX } else { 0 };
         AdapterAnswer::Ended(PhaseEnd {
-            totals: ReadTotals { documents, sum: 0 },
+            totals: ReadTotals { documents, sum: 0, retries: None },
             errors: if phase.errors > 0 { vec![entry] } else { vec![] },
             runtime: None,
             consumer: None,

@@ -16,6 +16,8 @@ pub struct CommandArgs<'a> {
     pub body: &'a [u8],
     /// Document sequences, checked.
     pub sequences: &'a [(&'a str, Vec<&'a bson::RawDocument>)],
+    /// Whether it may belong to a transaction.
+    pub is_replicated: bool,
     /// A command stops waiting when its client has gone.
     pub client_is_there: &'a dyn Fn() -> bool,
 }
@@ -41,7 +43,7 @@ impl<'a> CommandArgs<'a> {
         for field in fields(self.body).skip(1) {
             if known.contains(&field.name) {
                 found.push(field);
-            } else if !is_common(&field)? {
+            } else if !is_common(&field, self.is_replicated)? {
                 return Err(Fault::unknown(&field.name()));
             }
         }
@@ -70,7 +72,7 @@ impl<'a> CommandArgs<'a> {
 }
 
 /// Whether every command may have this field. Most of them change nothing here.
-fn is_common(field: &Field<'_>) -> Fallible<bool> {
+fn is_common(field: &Field<'_>, is_replicated: bool) -> Fallible<bool> {
     match field.name {
         b"lsid"
         | b"txnNumber"
@@ -87,6 +89,7 @@ fn is_common(field: &Field<'_>) -> Fallible<bool> {
         | b"$client"
         | b"stmtId"
         | b"stmtIds" => {}
+        b"startTransaction" | b"autocommit" if is_replicated => {}
         b"startTransaction" | b"autocommit" => {
             let message = "Transaction numbers are only allowed on a replica set member or mongos";
             return Err(Fault::new(ILLEGAL_OPERATION, message));

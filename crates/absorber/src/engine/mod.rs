@@ -47,6 +47,8 @@ pub use self::stored_collection::StoredDocument;
 pub struct Engine {
     store: Store,
     cursors: Cursors,
+    /// Whether commands may belong to transactions.
+    is_replicated: bool,
 }
 
 impl Engine {
@@ -55,7 +57,12 @@ impl Engine {
     pub fn new(memory_bytes: u64) -> Self {
         let store = Store::new(memory_bytes);
         let cursors = Cursors::new(Arc::clone(&store.memory));
-        Self { store, cursors }
+        Self { store, cursors, is_replicated: false }
+    }
+
+    /// The same as a member of a replica set.
+    pub fn replicated(self, is_replicated: bool) -> Self {
+        Self { is_replicated, ..self }
     }
 
     /// Runs one command. `sequences` are the document sequences of OP_MSG. Returns None if the
@@ -78,7 +85,13 @@ impl Engine {
             .into_iter()
             .chain(documents)
             .find_map(|document| raw::check(document.as_bytes()).err());
-        let request = CommandArgs { database, body: body.as_bytes(), sequences, client_is_there };
+        let request = CommandArgs {
+            database,
+            body: body.as_bytes(),
+            sequences,
+            is_replicated: self.is_replicated,
+            client_is_there,
+        };
         let reply = match malformed {
             Some(error) => Err(Fault::new(INVALID_BSON, error)),
             None => command(self, &request),

@@ -37,7 +37,7 @@ impl<'a> RightAnswers<'a> {
         let phase = &plan.phases[number];
         let expectation = Expectation::new(plan, number);
         let given = phase.operations.iter().map(|made| {
-            let tells = varies(made) || made.kind == OperationKind::BulkWrite;
+            let tells = varies(made) || !made.parts.is_empty();
             tells.then(GivenAnswers::default)
         });
         Self { inputs, number, phase, expectation, given: given.collect(), schedule: None }
@@ -45,8 +45,8 @@ impl<'a> RightAnswers<'a> {
 
     pub fn take(&mut self, process: u32, sample: &Sample) -> Result<()> {
         let place = usize::from(sample.operation);
-        let given = self.given.get_mut(place).and_then(Option::as_mut);
-        if sample.outcome != 0 || (self.expectation.is_none() && given.is_none()) {
+        let tells = self.given.get(place).is_some_and(Option::is_some);
+        if sample.outcome != 0 || (self.expectation.is_none() && !tells) {
             return Ok(());
         }
         let schedule = match &mut self.schedule {
@@ -66,20 +66,21 @@ impl<'a> RightAnswers<'a> {
             return Ok(());
         };
         let (index, operation) = (u64::from(sample.index), sample.operation);
-        if let Some(given) = given
-            && let Some((record, _)) = schedule.record(slice, index)
-        {
-            if self.phase.operations[place].kind == OperationKind::BulkWrite {
-                for part in schedule.parts(record) {
-                    let made = self.phase.operations.get(usize::from(part.operation));
-                    match made.map(|made| about(made.kind)) {
-                        Some(about) if about.inserts => given.inserted += 1,
-                        Some(about) if about.deletes => given.deleted += 1,
-                        _ => given.updated += 1,
-                    }
+        if let Some((record, _)) = schedule.record(slice, index).filter(|_| tells) {
+            let made = &self.phase.operations[place];
+            for part in schedule.parts(record).iter().filter(|_| !made.parts.is_empty()) {
+                let part = usize::from(part.operation);
+                // A transaction's parts may be in several collections.
+                let owner = if made.kind == OperationKind::Transaction { part } else { place };
+                let given = self.given[owner].get_or_insert_default();
+                match about(self.phase.operations[part].kind) {
+                    about if about.inserts => given.inserted += 1,
+                    about if about.deletes => given.deleted += 1,
+                    _ => given.updated += 1,
                 }
-            } else {
-                given.inserted += u64::from(record.count);
+            }
+            if made.parts.is_empty() {
+                self.given[place].get_or_insert_default().inserted += u64::from(record.count);
             }
         }
         if let Some(expectation) = &mut self.expectation {

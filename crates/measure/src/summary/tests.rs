@@ -128,7 +128,7 @@ impl Bed {
         measured.sizes = BTreeMap::from([("before.collStats.count".to_owned(), 1)]);
         measured.documents_after = Some(590);
         measured.ended = Some(PhaseEnd {
-            totals: ReadTotals { documents: 12_345, sum: 678 },
+            totals: ReadTotals { documents: 12_345, sum: 678, retries: None },
             ..PhaseEnd::default()
         });
         Left { number, files: files.collect(), measured, tap: None }

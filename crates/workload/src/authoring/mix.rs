@@ -4,18 +4,11 @@ use super::bounds::MIX_MAX;
 use super::checking::Check;
 use super::located::At;
 use super::operation::operation;
+use super::parts::add_parts;
 use super::yaml::{self, OperationKeys};
 use crate::operation_kind::OperationWord;
 use crate::operations::{Concerns, Site, about_word};
-use crate::plan::{BulkWritePart, Operation, OperationKind};
-
-/// Operations that a bulk_write may be made of.
-const PARTS: [OperationWord; 4] = [
-    OperationWord::InsertOne,
-    OperationWord::UpdateOne,
-    OperationWord::ReplaceOne,
-    OperationWord::DeleteOne,
-];
+use crate::plan::Operation;
 
 /// Checks the operation of a phase, or those of its `mix`, and returns them with their weights.
 pub fn operations_of(
@@ -93,75 +86,18 @@ fn mixed(
     (operations.len() == weights.len()).then_some((operations, weights))
 }
 
-/// The parts of the last operation, where that is a bulk_write: operations that are never drawn by
-/// themselves.
-fn add_parts(
-    check: &mut Check<'_>,
-    site: &mut Site<'_>,
-    keys: &OperationKeys,
-    operations: &mut Vec<Operation>,
-    weights: &mut Vec<u32>,
-) {
-    let bulk = operations.len() - 1;
-    let Some(parts) =
-        keys.parts.as_ref().filter(|_| operations[bulk].kind == OperationKind::BulkWrite)
-    else {
-        return;
-    };
-    for part in &parts.value {
-        let Some(word) = &part.value.operation else {
-            check.wrong(part.place, "`operation` is missing", "`operation: insert_one`");
-            continue;
-        };
-        if !PARTS.contains(&word.value) {
-            let message = format!("a bulk_write has no {}", word.value.name());
-            let known = PARTS.map(OperationWord::name).join(", ");
-            check.wrong(word.place, message, format!("one of: {known}"));
-            continue;
-        }
-        let own = part.value.operation_keys();
-        let collection = own.collection.or(keys.collection.clone());
-        let own = OperationKeys { collection, ..part.value.operation_keys() };
-        if let Some(concern) = &own.write_concern {
-            let message = "an operation within a bulk_write has no separate write concern";
-            check.wrong(concern.place, message, "give the write concern to the bulk_write");
-        }
-        let name = part.value.name.as_ref().map_or(word.value.name(), |name| name.value.as_str());
-        let name = format!("{}/{name}", operations[bulk].name);
-        let Some(made) = operation(check, site, &own, &name, word.place) else { continue };
-        if made.collection != operations[bulk].collection {
-            let message = "a bulk_write works on one collection";
-            check.wrong(word.place, message, "leave out the part's `collection`");
-        }
-        let weight = part.value.weight.as_ref().map_or(1, |weight| weight.value);
-        let operation = operations.len() as u8;
-        operations[bulk].parts.push(BulkWritePart { operation, weight });
-        operations.push(made);
-        weights.push(0);
-    }
-    if operations[bulk].parts.iter().all(|part| part.weight == 0) {
-        check.wrong(
-            parts.place,
-            "all parts have the weight 0",
-            "give at least one of them a `weight:`",
-        );
-    }
-    if operations.len() > MIX_MAX {
-        check.wrong(parts.place, format!("more than {MIX_MAX} operations"), "make several phases");
-    }
-}
-
 /// Adds the collection and concerns of the phase that the operation lacks.
 pub fn inherit(own: OperationKeys, shared: &OperationKeys, word: OperationWord) -> OperationKeys {
     let about = about_word(word);
-    let writes = about.concerns == Concerns::Write;
-    let reads = about.concerns == Concerns::Read;
+    let writes = about.takes_write_concern();
+    let reads = about.takes_read_concern();
+    let prefers = about.concerns == Concerns::Read;
     let somewhere = about.has_collection();
     OperationKeys {
         collection: own.collection.or(shared.collection.clone().filter(|_| somewhere)),
         write_concern: own.write_concern.or(shared.write_concern.clone().filter(|_| writes)),
         read_concern: own.read_concern.or(shared.read_concern.clone().filter(|_| reads)),
-        read_preference: own.read_preference.or(shared.read_preference.clone().filter(|_| reads)),
+        read_preference: own.read_preference.or(shared.read_preference.clone().filter(|_| prefers)),
         ..own
     }
 }

@@ -14,6 +14,7 @@ mod mix;
 mod operation;
 pub mod operation_keys;
 mod pacing;
+mod parts;
 mod phases;
 pub mod places;
 pub mod planning;

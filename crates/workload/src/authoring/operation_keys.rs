@@ -13,23 +13,24 @@ use crate::operations::{About, Concerns, about, about_word};
 
 /// Whether a kind takes a write concern.
 pub fn takes_write_concern(kind: OperationKind) -> bool {
-    about(kind).concerns == Concerns::Write
+    about(kind).takes_write_concern()
 }
 
 /// Whether a kind takes a read concern.
 pub fn takes_read_concern(kind: OperationKind) -> bool {
-    about(kind).concerns == Concerns::Read
+    about(kind).takes_read_concern()
 }
 
 /// Complains of keys that this operation does not have.
 pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, word: OperationWord) {
-    let About { keys: known, concerns, .. } = about_word(word);
+    let about = about_word(word);
+    let About { keys: known, concerns, .. } = about;
     let operation = word.name();
     for (name, place) in keys.given() {
         let fits = match name {
             "operation" => true,
-            "write_concern" => *concerns == Concerns::Write,
-            "read_concern" => *concerns == Concerns::Read,
+            "write_concern" => about.takes_write_concern(),
+            "read_concern" => about.takes_read_concern(),
             "read_preference" => matches!(concerns, Concerns::Read | Concerns::Preference),
             name => known.contains(&name),
         };

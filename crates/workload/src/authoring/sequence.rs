@@ -68,7 +68,8 @@ pub fn sequence(
         }
         let pools = made.last().map_or(Vec::new(), |before| before.pools.clone());
         let Some(phase) = phase(check, stretch, collections, names, seed, pools) else { continue };
-        if matches!(phase.operations[0].kind, OperationKind::BulkWrite | OperationKind::Drop) {
+        let kind = phase.operations[0].kind;
+        if kind == OperationKind::Drop || !phase.operations[0].parts.is_empty() {
             let message = format!("a sequence has no {}", phase.name);
             check.wrong(stretch.place, message, "move it to a separate phase");
             continue;

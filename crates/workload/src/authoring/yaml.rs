@@ -165,7 +165,8 @@ with_shared_keys! {
         /// `documents` at once.
         batch: Option<At<BatchYaml>>,
         /// Operations that a bulk_write is made of, each with its weight: insert_one, update_one,
-        /// replace_one and delete_one.
+        /// replace_one and delete_one. Operations of a transaction, in their order, each with its
+        /// collection: these, find_one and find_one_and_update.
         #[schemars(length(min = 1, max = MIX_MAX))]
         parts: Option<At<Vec<At<Mixed>>>>,
         /// Stop at the first error (default true).

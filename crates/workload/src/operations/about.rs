@@ -31,6 +31,8 @@ pub enum Concerns {
     None,
     Write,
     Read,
+    /// A write concern and a read concern.
+    Both,
     Preference,
 }
 
@@ -45,6 +47,8 @@ pub enum AnswerSource {
     ByFilter,
     /// All documents of its collection.
     All,
+    /// As those of its parts.
+    ByParts,
     /// By its stages, as far as they keep or count documents.
     ByStages,
     Unknown,
@@ -90,6 +94,16 @@ impl About {
             writes: |_| true,
             ..Self::new(make)
         }
+    }
+
+    /// Whether the driver takes a write concern with it.
+    pub fn takes_write_concern(&self) -> bool {
+        matches!(self.concerns, Concerns::Write | Concerns::Both)
+    }
+
+    /// Whether the driver takes a read concern with it.
+    pub fn takes_read_concern(&self) -> bool {
+        matches!(self.concerns, Concerns::Read | Concerns::Both)
     }
 
     /// Whether it works on a collection.

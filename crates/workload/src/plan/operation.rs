@@ -22,12 +22,12 @@ pub struct Operation {
     /// Documents to insert or to replace with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<WrittenDocuments>,
-    /// Documents of one insert_many, limit of a find, parts of a bulk_write.
+    /// Documents of one insert_many, limit of a find, parts of a bulk_write or a transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
-    /// Parts of a bulk_write.
+    /// Parts of a bulk_write, which are drawn, or of a transaction, which all come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<BulkWritePart>,
+    pub parts: Vec<OperationPart>,
     /// insert_many, bulk_write: stop at the first error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordered: Option<bool>,
@@ -156,12 +156,12 @@ impl Count {
     }
 }
 
-/// One operation that a bulk_write may consist of.
+/// One operation that a bulk_write may consist of, or that a transaction has at this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BulkWritePart {
+pub struct OperationPart {
     /// Index into the phase's operations.
     pub operation: u8,
-    /// How often, relative to the others.
+    /// How often, relative to the others; in a transaction, 1.
     pub weight: u32,
 }
 

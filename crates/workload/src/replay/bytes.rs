@@ -33,7 +33,8 @@ pub fn document_bytes(plan: &Plan, number: usize) -> Option<DocumentBytes> {
             | OperationKind::Noop
             | OperationKind::Count
             | OperationKind::EstimatedCount
-            | OperationKind::BulkWrite => {
+            | OperationKind::BulkWrite
+            | OperationKind::Transaction => {
                 return None;
             }
             kind if about(kind).reads_documents => return None,

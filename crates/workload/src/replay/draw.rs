@@ -9,7 +9,9 @@ use super::schedule_file::Record;
 use super::schedule_request::ScheduleRequest;
 use super::selected_documents::{key_space, takes_guid};
 use crate::operations::about;
-use crate::plan::{BulkWritePart, Collection, Count, KeyChoice, Pacing, Phase, Plan};
+use crate::plan::{
+    Collection, Count, KeyChoice, OperationKind, OperationPart, Pacing, Phase, Plan,
+};
 
 /// What is needed to draw the records of one phase.
 pub struct Draw<'a> {
@@ -102,11 +104,11 @@ impl<'a> Draw<'a> {
         if self.phase.operations[operation].parts.is_empty() {
             self.one(sequence, operation)
         } else {
-            self.bulk(sequence, operation, parts)
+            self.of_parts(sequence, operation, parts)
         }
     }
 
-    fn bulk(
+    fn of_parts(
         &self,
         sequence: &mut Sequence,
         operation: usize,
@@ -116,8 +118,10 @@ impl<'a> Draw<'a> {
         let weights: Vec<u32> = made.parts.iter().map(|part| part.weight).collect();
         let count = made.count.map_or(1, Count::most);
         let first = parts.len();
-        for _ in 0..count {
-            let BulkWritePart { operation, .. } = made.parts[sequence.random.weighted(&weights)];
+        let in_order = made.kind == OperationKind::Transaction;
+        for number in 0..count as usize {
+            let drawn = if in_order { number } else { sequence.random.weighted(&weights) };
+            let OperationPart { operation, .. } = made.parts[drawn];
             let Some(part) = self.one(sequence, usize::from(operation)) else {
                 parts.truncate(first);
                 return None;

@@ -18,6 +18,16 @@ pub struct Expected {
     pub sum: Option<u64>,
 }
 
+impl Expected {
+    fn and(self, more: Self) -> Self {
+        let add = |(a, b)| a + b;
+        Self {
+            documents: self.documents.zip(more.documents).map(add),
+            sum: self.sum.zip(more.sum).map(add),
+        }
+    }
+}
+
 /// One operation that was answered rightly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
@@ -56,11 +66,17 @@ impl Expectation {
         let rule = self.rules.get(usize::from(answered.operation));
         let record = schedule.record(answered.slice, answered.index);
         let add = match (rule, record) {
+            (Some(AnswerRule::Parts), Some((record, _))) => {
+                let parts = schedule.parts(record).iter();
+                parts.fold(NOTHING, |sum, part| match self.rules.get(usize::from(part.operation)) {
+                    Some(rule) => sum.and(rule.to(part)),
+                    None => UNKNOWN,
+                })
+            }
             (Some(rule), Some((record, _))) => rule.to(record),
             _ => UNKNOWN,
         };
-        self.total.documents = self.total.documents.zip(add.documents).map(|(a, b)| a + b);
-        self.total.sum = self.total.sum.zip(add.sum).map(|(a, b)| a + b);
+        self.total = self.total.and(add);
     }
 
     pub fn total(&self) -> Expected {
@@ -78,6 +94,7 @@ pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
     let known = Expectation::new(plan, number).is_some_and(|made| !unknown(&made));
     let check = |made: &Operation| match about(made.kind).answers {
         AnswerSource::Nothing => true,
+        AnswerSource::ByParts => known,
         AnswerSource::Unread if answers_nothing(made) => true,
         AnswerSource::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
         AnswerSource::ByFilter
@@ -95,6 +112,8 @@ const UNKNOWN: Expected = Expected { documents: None, sum: None };
 enum AnswerRule {
     /// It adds nothing.
     Nothing,
+    /// What its parts add.
+    Parts,
     /// It cannot be known.
     Unknown,
     Of(Box<SelectedDocuments>),
@@ -114,6 +133,7 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
     let phase = &plan.phases[number];
     match about(made.kind).answers {
         AnswerSource::ByFilter | AnswerSource::All | AnswerSource::ByStages => {}
+        AnswerSource::ByParts => return AnswerRule::Parts,
         AnswerSource::Unknown => return AnswerRule::Unknown,
         AnswerSource::Nothing | AnswerSource::Unread => return AnswerRule::Nothing,
     }
@@ -174,7 +194,7 @@ impl AnswerRule {
             // Where a record moves on, its last lap is the adapter's to say.
             Self::Of(_) if record.advances => UNKNOWN,
             Self::Of(documents) => documents.to(record),
-            Self::Unknown => UNKNOWN,
+            Self::Parts | Self::Unknown => UNKNOWN,
         }
     }
 }

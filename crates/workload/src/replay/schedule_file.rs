@@ -18,9 +18,10 @@ pub struct Record {
     pub intended_ns: u64,
     /// Key in the first lap, of the first document.
     pub key: u64,
-    /// Pool document; bulk_write: its first part.
+    /// Pool document; bulk_write, transaction: its first part.
     pub document: u32,
-    /// Documents of an insert_many or noop, limit of a find, parts of a bulk_write.
+    /// Documents of an insert_many or noop, limit of a find, parts of a bulk_write
+    /// or a transaction.
     pub count: u32,
     /// Index into the phase's operations.
     pub operation: u8,
@@ -40,7 +41,7 @@ pub struct Schedule {
     /// Whether records carry a guid.
     pub guids: bool,
     pub records: Vec<Record>,
-    /// Parts of bulk writes.
+    /// Parts of bulk writes and transactions.
     pub parts: Vec<Record>,
 }
 
@@ -68,7 +69,7 @@ impl Schedule {
         laps * self.records.len() as u64 + rest as u64
     }
 
-    /// The parts of a bulk_write's record.
+    /// The parts of a bulk_write's or a transaction's record.
     pub fn parts(&self, bulk: &Record) -> &[Record] {
         let first = bulk.document as usize;
         self.parts.get(first..first + bulk.count as usize).unwrap_or_default()

@@ -6,6 +6,7 @@ mod namespaces;
 mod pipeline;
 mod queries;
 mod stats;
+mod transactions;
 mod write;
 
 use super::Engine;
@@ -28,6 +29,7 @@ pub fn named(name: &[u8]) -> Option<CommandHandler> {
         b"count" => queries::count,
         b"findAndModify" | b"findandmodify" => modify::find_and_modify,
         b"aggregate" => pipeline::aggregate,
+        b"commitTransaction" | b"abortTransaction" => transactions::end,
         b"create" => namespaces::create,
         b"drop" => namespaces::drop_collection,
         b"dropDatabase" => namespaces::drop_database,
