@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::capacity::check_results;
+use crate::hosts;
 use crate::install::{Installed, Wanted};
 use crate::placement;
 use crate::progress::LiveProgress;
@@ -184,7 +185,7 @@ impl Setup {
             let _ = std::fs::remove_file(&holds); // of the experiment that goes on
             options.extra_flags.push(format!("--holds={}", holds.display()));
             // A driver takes another way with a replica set: other workloads keep theirs.
-            if hosts::has_transactions(&self.workload.plan) {
+            if hosts::has_transactions(&self.planned.workload.plan) {
                 options.extra_flags.push("--replica-set=absorber".to_owned());
             }
         }

@@ -16,6 +16,7 @@ final class Given {
   Map<String, Object> command;
   Object pipeline;
   List<Object> models;
+  List<Part> parts; // of a transaction
   int limit;
   String sumField;
 
@@ -26,6 +27,12 @@ final class Given {
   long found;
 
   long sum;
+
+  /** Attempts of a transaction after its first. */
+  long retries;
+
+  /** A part of a transaction: an operation by its number, and what it is given. */
+  record Part(int number, Operation operation, Given given) {}
 
   /** Consumes a document of an answer; null is none. */
   void read(Object document) {

@@ -22,6 +22,9 @@ final class Operation {
   String readConcern;
   String readPreference;
 
+  /** All operations of the phase: a transaction has some of them as parts. */
+  transient Operation[] all;
+
   /** Targets, one for each client. */
   transient Driver.Call[] calls;
 
@@ -84,6 +87,7 @@ final class Operation {
       case "read_modify_write" -> told.found == 1 && wrote(told, 1);
       case "insert_one", "update_one", "replace_one", "delete_one" -> wrote(told, 1);
       case "insert_many", "bulk_write" -> wrote(told, count);
+      case "transaction" -> told.written == 1;
       default -> true;
     };
   }

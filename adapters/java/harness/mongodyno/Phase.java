@@ -64,6 +64,7 @@ final class Phase {
     }
     operations = message.operations.toArray(Operation[]::new);
     for (Operation operation : operations) {
+      operation.all = operations;
       operation.prepare(driver, clients, pools);
     }
     schedule = new Schedule(message.schedule);
@@ -135,12 +136,20 @@ final class Phase {
     // No streams: drivers use them, and a new kind of them makes HotSpot discard what is compiled.
     long documents = 0;
     long sum = 0;
+    long retries = 0;
     for (Worker worker : workers) {
       documents += worker.documents;
       sum += worker.sum;
+      retries += worker.retries;
+    }
+    Fields totals = Fields.of("documents", documents).and("sum", sum);
+    for (Operation operation : operations) {
+      if (operation.kind.equals("transaction")) {
+        totals.and("retries", retries);
+      }
     }
     return Fields.of("type", "ended")
-        .and("totals", Fields.of("documents", documents).and("sum", sum))
+        .and("totals", totals)
         .and("errors", errors.values())
         .and(
             "runtime",

@@ -44,6 +44,7 @@ final class Worker {
   boolean gaveUp;
   long documents;
   long sum;
+  long retries;
   private int failures; // failures in a row
   private long lastNs; // the last reading of the clock
   private long dueNs; // when the next operation may begin
@@ -213,6 +214,16 @@ final class Worker {
       }
       return given;
     }
+    if (operation.kind.equals("transaction")) {
+      given.parts = new ArrayList<>(count);
+      for (int j = 0; j < count; j++) {
+        int part = schedule.offset(schedule.records + document + j);
+        int number = schedule.file.get(part + 24);
+        Operation kind = phase.operations[number];
+        given.parts.add(new Given.Part(number, kind, give(kind, part, lap, sequence + j)));
+      }
+      return given;
+    }
     given.limit = count;
     given.sumField = operation.sumField;
     input.key = schedule.file.getLong(record + 8);
@@ -262,6 +273,7 @@ final class Worker {
   }
 
   private byte outcome(Flight flight) {
+    retries += flight.given.retries;
     if (flight.fault != null) {
       Driver.Failure failure = phase.driver.failure(flight.fault);
       phase.note(failure.code(), failure.name(), Main.told(flight.fault));

@@ -213,7 +213,7 @@ abstract class Collections implements Driver {
     return items;
   }
 
-  private static WriteConcern concern(Message.Concern asked) {
+  static WriteConcern concern(Message.Concern asked) {
     WriteConcern concern = WriteConcern.ACKNOWLEDGED;
     if (asked.w instanceof Number nodes) {
       concern = concern.withW(nodes.intValue());
@@ -231,7 +231,7 @@ abstract class Collections implements Driver {
     }
   }
 
-  private static void matched(UpdateResult result, Given given) {
+  static void matched(UpdateResult result, Given given) {
     given.written =
         result.wasAcknowledged()
             ? result.getMatchedCount() + (result.getUpsertedId() == null ? 0 : 1)

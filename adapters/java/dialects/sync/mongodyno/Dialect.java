@@ -8,6 +8,7 @@ import com.mongodb.WriteConcern;
 import com.mongodb.client.MongoClient;
 import com.mongodb.client.MongoClients;
 import com.mongodb.client.MongoDatabase;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bson.Document;
@@ -28,6 +29,13 @@ final class Dialect extends Collections {
   @Override
   public String uri() {
     return "standard";
+  }
+
+  @Override
+  public List<String> operations() {
+    List<String> operations = new ArrayList<>(OPERATIONS);
+    operations.add("transaction");
+    return operations;
   }
 
   @Override
@@ -98,6 +106,9 @@ final class Dialect extends Collections {
 
     @Override
     public Call bind(Operation operation) throws Refusal {
+      if (operation.kind.equals("transaction")) {
+        return Transactions.bind(client, database, operation);
+      }
       if (operation.shape == null) {
         return Collections.bind(database, operation, Document.class);
       }
