@@ -103,8 +103,7 @@ final class Transactions {
                   given);
       case "delete_one" ->
           (session, given) ->
-              given.written =
-                  items.deleteOne(session, (Document) given.filter).getDeletedCount();
+              given.written = items.deleteOne(session, (Document) given.filter).getDeletedCount();
       case "find_one_and_update" ->
           (session, given) ->
               given.read(
