@@ -8,6 +8,7 @@ mod history_flags;
 mod limit_flags;
 mod machine_flags;
 mod order_flag;
+mod progress_flag;
 mod read;
 mod registry;
 mod run;

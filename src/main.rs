@@ -5,12 +5,13 @@ mod cli;
 mod commands;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr};
-use std::panic::resume_unwind;
+use std::panic::{self, resume_unwind};
 use std::process::ExitCode;
 use std::thread;
 
 use base::child;
 use base::error::Exit;
+use base::live;
 use base::secrets::mask_text;
 use cli::{Cli, Verb};
 use miette::MietteHandlerOpts;
@@ -45,6 +46,12 @@ fn main() -> ExitCode {
             };
         }
     };
+    // The report of a bug is not written into the block of the progress.
+    let printed = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        live::clear();
+        printed(info);
+    }));
     let core = thread::Builder::new().name("main".to_owned()).stack_size(STACK_BYTES);
     let core = core.spawn(|| run(cli)).expect("a thread can be started");
     core.join().unwrap_or_else(|panicked| resume_unwind(panicked))
@@ -66,10 +73,14 @@ fn run(cli: Cli) -> ExitCode {
             Verb::Run(args) => Box::pin(commands::several_servers::run(*args)).await,
             Verb::Bisect(args) => commands::bisect::run(*args).await,
             Verb::Study(args) => Box::pin(commands::study::run(*args)).await,
-            Verb::Resume(args) if commands::bisect::is_one(&args.folder) => {
-                Box::pin(commands::bisect::resume(&args)).await
+            Verb::Resume(args) => {
+                args.progress.apply();
+                if commands::bisect::is_one(&args.folder) {
+                    Box::pin(commands::bisect::resume(&args)).await
+                } else {
+                    Box::pin(commands::resume::run(args)).await
+                }
             }
-            Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diff(args) => commands::diff::run(&args),
             Verb::History(args) => commands::experiment_history::run(&args),

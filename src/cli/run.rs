@@ -13,6 +13,7 @@ use super::history_flag::HistoryFlag;
 use super::limit_flags::LimitArgs;
 use super::machine_flags::MachineArgs;
 use super::order_flag::OrderArgs;
+use super::progress_flag::ProgressArgs;
 use super::registry::RegistryArgs;
 use super::uri::UriArgs;
 use crate::ask::{Ask, Here};
@@ -131,6 +132,8 @@ pub struct RunArgs {
     pub json: bool,
     #[command(flatten)]
     pub details: DetailsArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
@@ -145,6 +148,7 @@ impl RunArgs {
     /// # Errors
     /// A `NAME=VALUE` without its `=`.
     pub fn ask(self) -> Result<Ask> {
+        self.progress.apply();
         // Other options name servers or guard secrets.
         let option = |(name, value): (String, String)| match arm_option(&name) {
             Some(_) => (name, Words::new(value)),

@@ -10,6 +10,7 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, Va
 use super::details_flag::DetailsArgs;
 use super::machine_flags::{MachineArgs, WaitArgs};
 use super::order_flag::OrderArgs;
+use super::progress_flag::ProgressArgs;
 use super::registry::RegistryArgs;
 use super::run::{new_path, pairs};
 use super::uri::UriArgs;
@@ -40,6 +41,7 @@ impl StudyVerb {
     /// A `--set` without its `=`.
     pub fn ask(self) -> base::error::Result<StudyAsk> {
         let flags = self.common;
+        flags.progress.apply();
         let request = Request {
             parameters: pairs(&flags.set, "--set")?,
             drivers: flags.drivers.into_iter().map(Words::new).collect(),
@@ -188,6 +190,8 @@ pub struct StudyFlags {
     pub json: bool,
     #[command(flatten)]
     pub details: DetailsArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
@@ -223,6 +227,8 @@ pub struct ResumeArgs {
     pub json: bool,
     #[command(flatten)]
     pub details: DetailsArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,

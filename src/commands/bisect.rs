@@ -335,7 +335,7 @@ impl Search {
             return Ok(false);
         }
         let out = self.out(&format!("try-{at}"));
-        say!("trying {}", self.versions[at]);
+        say::tell(&format!("trying {}", self.versions[at]));
         let tried = self.make(&out, &[at], 1).await.map(drop);
         self.is_left(at, tried)
     }
@@ -461,7 +461,7 @@ impl Search {
         rounds: u32,
     ) -> Result<SearchExperiment> {
         let names: Vec<&str> = versions.iter().map(|at| self.versions[*at].as_str()).collect();
-        say!("── {name}: {} ──", names.join(", "));
+        say::tell(&format!("── {name}: {} ──", names.join(", ")));
         let out = self.out(name);
         let analysis = self.make(&out, versions, rounds).await?;
         // One that could not begin leaves its number to the next.

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::joint_reports::{self, cause_lines, sweep_lines};
 use crate::cli::DiagnoseArgs;
 use base::error::Result;
+use base::text;
 use judge::analyse;
 use judge::analysis::types::Finding;
 use judge::diagnosis;
 use record::folder::Folder;
-use report::text;
 
 /// Runs the verb. Finding no cause is an answer: exit code 0.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {

@@ -34,11 +34,12 @@ pub mod workloads;
 use std::fmt;
 use std::io::IsTerminal as _;
 
-use ::report::{Options, text::width};
+use ::report::Options;
 use base::error::{Error, Result};
 use base::say;
 use base::say::clean_lines;
 use base::secrets::mask_text;
+use base::text::width;
 use measure::admin::is_database;
 use record::folder::Folder;
 use record::records::Experiment;

@@ -265,7 +265,7 @@ fn check_resumed(places: &[Place], planned: &Planned, arms: &[Arm<'_>]) -> Resul
 fn announce(planned: &Planned, installed: &Installed, twins: usize, places: usize) {
     let settings = &planned.settings;
     let judged = !settings.figures_only;
-    say!(
+    say::tell(&format!(
         "about {} to the first look ({}{}{}, {}{}{}, {}{})",
         duration(planned.until_look() * places as u32),
         counted(settings.looks.first_rounds(), "round"),
@@ -279,7 +279,7 @@ fn announce(planned: &Planned, installed: &Installed, twins: usize, places: usiz
             .consumer
             .as_ref()
             .map_or(String::new(), |(id, _)| format!("; {id} reads the messages"))
-    );
+    ));
     if let Some(blocks) = &settings.blocks {
         say!("blocks: {}", blocks.words());
     }
@@ -327,7 +327,7 @@ fn show(folder: &Folder, here: &Here) -> Result<Analysis> {
     let mut analysis = judge::analyse(folder, &experiment)?.analysis;
     super::experiment_history::hold(&mut analysis, &experiment, here.history.as_deref())?;
     let text = shown(folder, &analysis, here.details)?;
-    let printed = super::print(if here.json { "" } else { &text });
+    let printed = super::print_result(if here.json { b"" } else { text.as_bytes() });
     if experiment.ended == Some(Ended::Interrupted) {
         // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder.path()));

@@ -198,7 +198,7 @@ async fn go_on(
             leave_out(&mut record, &part, &why);
             continue;
         }
-        say!("── {} ({} of {}) ──", part.name, at + 1, record.experiments.len());
+        say::tell(&format!("── {} ({} of {}) ──", part.name, at + 1, record.experiments.len()));
         if let Some(Resumed { finished, .. }) = &resumed {
             let drivers = ask.request.drivers()?.join(", ");
             say!("going on after round {finished}: study {} with {drivers}", record.study);

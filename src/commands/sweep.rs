@@ -8,7 +8,6 @@ use super::run::{make, places, shown};
 use super::run_plan::drawn_seed;
 use crate::ask::{Ask, Here};
 use base::error::{Error, Result};
-use base::say;
 use base::secrets::mask_text;
 use judge::analyse;
 use measure::install::Wanted;
@@ -69,7 +68,7 @@ pub async fn all(
 ) -> Result<Vec<Result<Folder>>> {
     let (mut begin, mut every) = (Some(begin), Vec::new());
     for SweepPart { name, ask, places, servers } in steps {
-        say!("── {name} ──");
+        base::say::tell(&format!("── {name} ──"));
         let begin = || {
             begin.take().map_or(Ok(()), |begin| begin())?;
             servers.as_ref().map_or(Ok(()), |(servers, path)| servers.create(path))

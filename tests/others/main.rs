@@ -4,6 +4,8 @@
 mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/tmux.rs"]
+mod tmux;
 
 mod action;
 mod cli;

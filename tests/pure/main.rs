@@ -8,6 +8,8 @@ mod browser;
 mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/tmux.rs"]
+mod tmux;
 #[allow(dead_code, reason = "the benchmark prints more of the rates")]
 #[path = "../../benches/performance/operating/world.rs"]
 mod world;

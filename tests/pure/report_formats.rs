@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use base::text;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric};
 use record::folder::Series;
 use record::records::Run;
 use regex_lite::Regex;
-use report::{FORMATS, Format, Options, Report, text};
+use report::{FORMATS, Format, Options, Report};
 use serde::de::DeserializeOwned;
 use stats::threshold::Quantity;
 use stats::verdict::Verdict;

@@ -1,12 +1,11 @@
 //! The summary as a terminal of a person shows it: whole, at once, no row wrapped.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-
 use crate::report_formats::{analysis, summary, written};
 use crate::support::{skip, wait_until};
+use crate::tmux;
+use base::text;
 use judge::analysis::types::Analysis;
-use report::{Options, text};
+use report::Options;
 
 const WIDTHS: [u16; 3] = [80, 100, 160];
 const LINES_MAX: usize = 24;
@@ -42,8 +41,7 @@ fn five_arms_in_two_phases_take_one_screen() {
 
 #[test]
 fn no_row_is_wrapped_in_tmux() {
-    let is_there = Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok();
-    if !is_there {
+    if !tmux::is_there() {
         return skip("no_row_is_wrapped_in_tmux", "no tmux on PATH");
     }
     for width in WIDTHS {
@@ -60,25 +58,12 @@ fn in_tmux(text: &str, columns: u16, last: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report");
     std::fs::write(&file, text).unwrap();
-    let (width, shown) = (columns.to_string(), format!("cat '{}'; exec cat", file.display()));
-    let size = ["-x", &width, "-y", "60"];
-    let start = [&["-f", "/dev/null", "new-session", "-d"], &size[..], &[&shown]].concat();
-    tmux(folder.path(), &start);
-    let mut screen = String::new();
+    tmux::start(folder.path(), columns, &format!("cat '{}'; exec cat", file.display()));
+    let mut screen = Vec::new();
     wait_until("the text is on the screen", || {
-        screen = tmux(folder.path(), &["capture-pane", "-p"]);
-        screen.contains(last)
+        screen = tmux::screen(folder.path());
+        screen.iter().any(|line| line.contains(last))
     });
-    tmux(folder.path(), &["kill-server"]);
-    screen.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
-}
-
-/// What this tmux command prints, in a server of its folder.
-fn tmux(folder: &Path, words: &[&str]) -> String {
-    let mut tmux = Command::new("tmux");
-    let socket = folder.join("socket");
-    tmux.arg("-u").arg("-S").arg(socket).args(words).env("TERM", "xterm").env_remove("TMUX");
-    let output = tmux.output().unwrap();
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    tmux::end(folder.path());
+    screen
 }

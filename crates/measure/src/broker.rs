@@ -43,7 +43,7 @@ pub async fn turn(
     let unacknowledged = within(phase, &context.experiment.arms);
     let PhaseContext { consumer, world, round, number, .. } = context;
     let samples = world.inputs.received(*round, arm.index, *number);
-    let (sampler, epoch) = (&mut world.sampler, &world.epoch);
+    let (sampler, epoch, progress) = (&mut world.sampler, &world.epoch, &world.progress);
     let (Some(consumer), Some(admin)) = (consumer, &world.server.admin) else {
         unreachable!("a phase with a consumer has one, and a server")
     };
@@ -55,7 +55,8 @@ pub async fn turn(
         return Ok((None, sampler.counters().await?, None));
     }
     let produce = async {
-        let turn = sampler.during(arm.turn(epoch, patience, Some(admin))).await?;
+        let turn = sampler.during(arm.turn(epoch, patience, Some(admin)));
+        let turn = progress.during(turn).await?;
         let after = sampler.counters().await?;
         if unacknowledged {
             drain(admin, collection).await?;

@@ -36,7 +36,7 @@ impl Runner {
     }
 
     async fn see(&self, index: usize, is_standalone: bool) -> Seen {
-        self.world.progress.arm(index, "reading its options on the wire");
+        self.world.progress.arm(index, "reading on the wire the options of");
         let configuration = &self.configurations[index];
         let ground = Ground {
             folder: &self.world.folder,

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::arms::{Arm, number_twins};
-use crate::progress::{LiveLine, duration};
+use crate::live_block::{LiveBlock, ticking};
+use crate::progress::duration;
 use crate::stop::Requests;
 use crate::system::named;
 use adapter::adapter_process::AdapterProcess;
@@ -22,7 +23,7 @@ use adapter::manifest::Manifest;
 use adapter::protocol::Capabilities;
 use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
-use base::say;
+use base::{live, say};
 use record::records::{DriverShare, Unavailable};
 use record::unavailable::not_measured;
 use workload::plan::Plan;
@@ -342,7 +343,8 @@ async fn side_by_side<'a>(
     let most = std::thread::available_parallelism().map_or(1, usize::from).max(TOGETHER_MIN);
     let work = missing.values().enumerate().map(|(number, it)| make(number, it));
     let work = stream::iter(work).buffer_unordered(most);
-    let mut made = requests.or(work.collect::<Vec<_>>()).await;
+    let work = ticking(work.collect::<Vec<_>>(), || board.show());
+    let mut made = requests.or(work).await;
     if let Err(error) = &mut made {
         "the same command goes on with what is installed".clone_into(&mut error.hint);
     }
@@ -351,7 +353,7 @@ async fn side_by_side<'a>(
 
 /// Shows which adapters are being installed.
 struct Board {
-    line: LiveLine,
+    block: LiveBlock,
     began: Instant,
     each: RefCell<Vec<Each>>,
 }
@@ -366,16 +368,12 @@ struct Each {
 impl Board {
     fn new(ids: Vec<String>) -> Self {
         let each = ids.into_iter().map(|id| Each { id, said: String::new(), ended: false });
-        Self {
-            line: LiveLine::new("{spinner} {elapsed} {wide_msg}"),
-            began: Instant::now(),
-            each: RefCell::new(each.collect()),
-        }
+        Self { block: LiveBlock::new(), began: Instant::now(), each: RefCell::new(each.collect()) }
     }
 
     fn begins(&self, number: usize) {
-        if !self.line.is_live() {
-            self.line.note(&format!("installing {}", self.each.borrow()[number].id));
+        if live::screen().is_none() {
+            say::tell(&format!("installing {}", self.each.borrow()[number].id));
         }
         self.show();
     }
@@ -384,7 +382,7 @@ impl Board {
         match news {
             News::Waiting => {
                 let id = &self.each.borrow()[number].id;
-                self.line.note(&format!("another mongodyno is installing {id}; waiting for it"));
+                say::tell(&format!("another mongodyno is installing {id}; waiting for it"));
             }
             News::Said(line) => {
                 // A tool that counts on one line goes back to its beginning.
@@ -403,24 +401,25 @@ impl Board {
         self.each.borrow_mut()[number].ended = true;
         let each = self.each.borrow();
         let ended = each.iter().filter(|it| it.ended).count();
-        self.line.note(&format!(
+        say::tell(&format!(
             "{} {} after {} ({ended} of {})",
             each[number].id,
             if made { "is installed" } else { "could not be installed" },
             duration(self.began.elapsed()),
             each.len()
         ));
-        if ended == each.len() { self.line.finish() } else { self.show() }
+        if ended == each.len() { live::clear() } else { self.show() }
     }
 
     fn show(&self) {
-        if self.line.is_live() {
-            self.line.show(|| words(&self.each.borrow()));
+        if live::screen().is_some() {
+            let words = || words(&self.each.borrow(), self.began.elapsed());
+            self.block.show(|_| vec![words()], words);
         }
     }
 }
 
-fn words(each: &[Each]) -> String {
+fn words(each: &[Each], after: Duration) -> String {
     let left: Vec<String> = each
         .iter()
         .filter(|it| !it.ended)
@@ -429,7 +428,13 @@ fn words(each: &[Each]) -> String {
             said => format!("{} ({said})", it.id),
         })
         .collect();
-    format!("installing, {} of {} done: {}", each.len() - left.len(), each.len(), left.join(", "))
+    format!(
+        "installing, {} of {} done after {}: {}",
+        each.len() - left.len(),
+        each.len(),
+        duration(after),
+        left.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -446,8 +451,8 @@ mod tests {
             each("rust@3.9.1", "Compiling mongodb v3.9.1", false),
         ];
         assert_eq!(
-            words(&board),
-            "installing, 1 of 3 done: go@2.9.3, rust@3.9.1 (Compiling mongodb v3.9.1)"
+            words(&board, Duration::from_secs(20)),
+            "installing, 1 of 3 done after 20 s: go@2.9.3, rust@3.9.1 (Compiling mongodb v3.9.1)"
         );
     }
 }

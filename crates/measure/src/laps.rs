@@ -61,12 +61,12 @@ pub async fn warm_up(
             let world = &mut *context.world;
             world.stop.check()?;
             let length = WARMUP_TURN.min(left[place]);
-            let rate = rates[place].last().copied().unwrap_or(0.0);
-            world.progress.turn(arms[place].index, "warm-up", rate);
+            world.progress.turn(arms[place].index, "warm-up");
             let patience = Patience::timed(length, longest);
             let admin = world.server.admin.as_ref();
             let turn = arms[place].turn(&world.epoch, patience, admin);
-            let Some(turn) = world.sampler.during(turn).await? else {
+            let turn = world.sampler.during(turn);
+            let Some(turn) = world.progress.during(turn).await? else {
                 left[place] = Duration::ZERO;
                 continue;
             };
@@ -148,8 +148,7 @@ pub async fn take_turns(
         arrange(asked, &mut order, |place| arms[place].index, context.rng);
         for (position, place) in order.into_iter().enumerate() {
             context.world.stop.check()?;
-            let rate = measured[place].rates.last().copied().unwrap_or(0.0);
-            context.world.progress.turn(arms[place].index, &phase.name, rate);
+            context.world.progress.turn(arms[place].index, &phase.name);
             let cpu_before_ns = cpu_ns(arms);
             let entry = &mut measured[place];
             let (turn, after) = take_turn(context, &mut arms[place], turns.patience, entry).await?;
@@ -160,6 +159,7 @@ pub async fn take_turns(
                 entry.rates.push(turn.rate(phase.has_one_worker()));
                 entry.positions.push(position as u32);
                 entry.turns.push(turn);
+                context.world.progress.turned(entry.arm, &entry.rates);
                 note_idle_cpu(measured, place, &cpu_before_ns, &cpu_ns(arms));
             }
             // Without a turn the arm is lost, or cannot do the phase.
@@ -200,7 +200,7 @@ async fn take_turn(
     }
     let world = &mut *context.world;
     let turn = arm.turn(&world.epoch, patience, world.server.admin.as_ref());
-    let turn = world.sampler.during(turn).await?;
+    let turn = world.progress.during(world.sampler.during(turn)).await?;
     let (after, arriving) = counters(context, written).await?;
     if let Some(arriving) = arriving {
         *entry.arriving.get_or_insert_default() += arriving;

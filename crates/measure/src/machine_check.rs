@@ -73,6 +73,7 @@ impl Runner {
             };
             if key || !self.world.machine.waits || first.elapsed() >= PATIENCE {
                 self.world.progress.note(&format!("{busy}; going on"));
+                self.world.progress.disturbed(Some(busy));
                 return Ok(());
             }
             if !told {
@@ -88,7 +89,7 @@ impl Runner {
 }
 
 /// Names the processes that keep the machine busy.
-fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
+pub fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
     if noise.foreign_fraction <= BUSY_FRACTION {
         return None;
     }

@@ -251,7 +251,7 @@ pub async fn load(
     admin.create(name, collection).await?;
     let counted = (0_u64..).zip(documents).take_while(|(loaded, _)| {
         if loaded.is_multiple_of(LOADED_EVERY) {
-            progress.doing(&format!("loading {name}: {loaded} of {total} documents"));
+            progress.counting(|| format!("loading {name}: {loaded} of {total} documents"));
         }
         stop.check().is_ok()
     });

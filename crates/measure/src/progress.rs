@@ -1,21 +1,17 @@
-//! The live line on stderr: round, phase, arm, operations a second, time left.
+//! How far an experiment is, on stderr: a block that is drawn over itself on a terminal, elsewhere
+//! a sentence now and then.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{Display, Formatter};
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use format::{figure, fixed};
-use indicatif::{ProgressBar, ProgressStyle};
+use format::fixed;
 
+use crate::live_block::{LiveBlock, ticking};
+use crate::rates::RatesSoFar;
+use base::live;
 use base::say;
-use base::say::clean;
-use base::secrets::mask_text;
-
-/// Off a terminal a line in this interval replaces the live one.
-const LINE_EVERY: Duration = Duration::from_secs(10);
-
-const TEMPLATE: &str = "{spinner} {wide_msg}";
+use record::records::Run;
 
 /// A round whose time differs from the plan by this fraction is told.
 const OFF_MAX: f64 = 0.25;
@@ -39,75 +35,30 @@ impl Display for Laps {
     }
 }
 
-/// Shows the present step on stderr: in a live line on a terminal, elsewhere in a line now and
-/// then.
-pub struct LiveLine {
-    /// Stands before all that is said; empty where one experiment is alone.
-    label: String,
-    bar: Option<ProgressBar>,
-    said: Cell<Instant>,
-}
-
-impl LiveLine {
-    /// `template` is that of the live line, as indicatif takes it.
-    pub fn new(template: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| live(template));
-        Self { label: String::new(), bar, said: Cell::new(Instant::now()) }
-    }
-
-    /// Puts a name before each line, such as `embedded@6.0: `.
-    fn labelled(self, label: &str) -> Self {
-        Self { label: label.to_owned(), ..self }
-    }
-
-    pub fn is_live(&self) -> bool {
-        self.bar.is_some()
-    }
-
-    /// Shows the present step; the words are only made where they are shown.
-    pub fn show(&self, words: impl FnOnce() -> String) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(clean(&mask_text(&format!("{}{}", self.label, words()))));
-        } else if self.said.get().elapsed() >= LINE_EVERY {
-            say!("{}{}", self.label, words());
-            self.said.set(Instant::now());
-        }
-    }
-
-    /// Prints a line that stays, above the live one.
-    pub fn note(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| say!("{}{line}", self.label)),
-            None => say!("{}{line}", self.label),
-        }
-    }
-
-    /// Removes the live line.
-    pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn live(template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template).expect("a valid template");
-    let bar = ProgressBar::new_spinner().with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
-}
-
 pub struct LiveProgress {
-    line: LiveLine,
+    block: LiveBlock,
+    /// Precedes all lines; empty where one experiment is alone.
+    label: String,
     arms: Vec<String>,
+    /// Whether the first arm is the baseline of the others.
+    judged: bool,
+    rates: RatesSoFar,
     rounds: u32,
     round: u32,
     /// Why there are more rounds than were planned: `one more, for round 2 was disturbed`.
     more: Option<String>,
+    /// What worked beside the experiment in its last round.
+    disturbance: Option<String>,
     /// Group of arms under way, of groups in this round.
     group: (usize, usize),
     phase: (String, usize, usize),
+    /// Arms that take part in the phase, and turns that they have ended.
+    taking: usize,
+    turns: u32,
     laps: Laps,
+    /// What happens now, and since when.
+    step: RefCell<String>,
+    since: Cell<Instant>,
     /// Time of a round by the plan.
     planned: Duration,
     /// When the rounds began, how many have ended since, and after how long the last of them.
@@ -118,18 +69,30 @@ pub struct LiveProgress {
 
 impl LiveProgress {
     /// `rounds` are those up to the next look, `planned` is the time of one of them. `label` names
-    /// the experiment among several.
-    pub fn new(label: &str, arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
-        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
+    /// the experiment among several. With `judged` the first arm is the baseline.
+    pub fn new(
+        label: &str,
+        (arms, judged): (Vec<String>, bool),
+        rounds: u32,
+        planned: Duration,
+    ) -> Self {
         Self {
-            line: LiveLine::new(TEMPLATE).labelled(&label),
+            block: LiveBlock::new(),
+            label: if label.is_empty() { String::new() } else { format!("{label}: ") },
             arms,
+            judged,
+            rates: RatesSoFar::default(),
             rounds,
             round: 0,
             more: None,
+            disturbance: None,
             group: (0, 1),
             phase: (String::new(), 0, 1),
+            taking: 1,
+            turns: 0,
             laps: Laps { done: 0, planned: 1, error: None },
+            step: RefCell::default(),
+            since: Cell::new(Instant::now()),
             planned,
             began: Instant::now(),
             ended: 0,
@@ -153,21 +116,85 @@ impl LiveProgress {
         });
     }
 
-    /// `round 3/10`.
-    fn place(&self) -> String {
-        let more = self.more.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-        format!("round {}/{}{more}", self.round, self.rounds)
+    /// What works beside the experiment; None: nothing does.
+    pub fn disturbed(&mut self, by: Option<String>) {
+        self.disturbance = by;
     }
 
-    /// Shows a step that measures nothing.
+    /// Takes the rates of a finished run, in the place of what its turns have told.
+    pub fn ran(&mut self, run: &Run) {
+        let Some(arm) = self.arms.iter().position(|id| *id == run.arm) else { return };
+        self.rates.forget(arm, run.round);
+        for phase in &run.phases {
+            self.rates.note(&phase.phase, arm, run.round, phase.throughput);
+        }
+    }
+
+    /// The block, in at most two lines more than there are arms and the first one.
+    fn lines(&self, columns: usize) -> Vec<String> {
+        let step = self.step.borrow();
+        if self.round == 0 {
+            return vec![format!("{}{step}", self.label)];
+        }
+        let mut lines = vec![format!(
+            "{}round {} of {}, {} left: {step}",
+            self.label,
+            self.round,
+            self.rounds,
+            duration(self.left())
+        )];
+        lines.extend(self.rates.rows(&self.phase.0, &self.arms, self.judged, columns));
+        lines.extend(self.more.iter().chain(&self.disturbance).map(|words| format!("  {words}")));
+        lines
+    }
+
+    /// The same for a file or a pipe.
+    fn sentence(&self) -> String {
+        let (label, step) = (&self.label, self.step.borrow());
+        if self.round == 0 {
+            return format!("{label}mongodyno is {step}.");
+        }
+        let rates = self.rates.words(&self.phase.0, &self.arms, self.judged);
+        let rates = if rates.is_empty() {
+            "no rates yet".to_owned()
+        } else {
+            format!("operations a second so far: {rates}")
+        };
+        let others = self.more.iter().chain(&self.disturbance);
+        let others: String = others.map(|words| format!("; {words}")).collect();
+        format!(
+            "{label}Round {} of {} is under way ({step}), about {} are left; {rates}{others}.",
+            self.round,
+            self.rounds,
+            duration(self.left()),
+        )
+    }
+
+    fn show(&self) {
+        self.block.show(|columns| self.lines(columns), || self.sentence());
+    }
+
+    fn step(&self, words: String) {
+        self.step.replace(words);
+        self.since.set(Instant::now());
+    }
+
+    /// Shows a step that measures nothing: `starting the server`.
     pub fn doing(&self, words: &str) {
-        self.line.show(|| words.to_owned());
+        self.step(words.to_owned());
+        self.block.hurry();
+        self.show();
     }
 
-    /// Shows an arm's step between its turns.
+    /// Shows how far such a step is. It may be called often.
+    pub fn counting(&self, words: impl FnOnce() -> String) {
+        self.step(words());
+        self.show();
+    }
+
+    /// Shows an arm's step between its turns: `starting`.
     pub fn arm(&self, arm: usize, doing: &str) {
-        let words = || format!("{}  {doing} {}", self.place(), self.arms[arm]);
-        self.line.show(words);
+        self.doing(&format!("{doing} {}", self.arms[arm]));
     }
 
     pub fn round(&mut self, round: u32) {
@@ -177,7 +204,7 @@ impl LiveProgress {
         self.round = round;
         self.group = (0, 1);
         self.phase.1 = 0;
-        self.laps.done = 0;
+        (self.laps.done, self.turns) = (0, 0);
     }
 
     /// After the first round the time of one is known.
@@ -187,7 +214,7 @@ impl LiveProgress {
         let off = self.took.as_secs_f64() / self.planned.as_secs_f64() - 1.0;
         let left = self.rounds.saturating_sub(self.round);
         if self.ended == 1 && off.abs() > OFF_MAX && left > 0 {
-            self.note(&format!(
+            self.tell(&format!(
                 "a round takes {}, the plan was {}; about {} more to the next look",
                 duration(self.took),
                 duration(self.planned),
@@ -201,9 +228,10 @@ impl LiveProgress {
         self.group = (at, of);
     }
 
-    /// A phase begins: number `at` of `of`.
-    pub fn phase(&mut self, name: &str, at: usize, of: usize) {
+    /// A phase begins, of `taking` arms: number `at` of `of`.
+    pub fn phase(&mut self, name: &str, (at, of): (usize, usize), taking: usize) {
         self.phase = (name.to_owned(), at, of);
+        (self.taking, self.turns) = (taking, 0);
         self.laps = Laps { done: 0, planned: 1, error: None };
     }
 
@@ -211,59 +239,62 @@ impl LiveProgress {
         self.laps = laps;
     }
 
-    /// Shows an arm's turn; `rate` is that of its last one, operations a second.
-    pub fn turn(&self, arm: usize, doing: &str, rate: f64) {
-        self.line.show(|| {
-            format!(
-                "{}  {} ({}/{})  {}{}  {}{}",
-                self.place(),
-                self.phase.0,
-                self.phase.1 + 1,
-                self.phase.2,
-                if self.laps.planned > 1 { format!("{}  ", self.laps) } else { String::new() },
-                if doing == self.phase.0 {
-                    self.arms[arm].clone()
-                } else {
-                    format!("{} {doing}", self.arms[arm])
-                },
-                if rate > 0.0 { format!("{} ops/s  ", figure(rate)) } else { String::new() },
-                self.left(),
-            )
-        });
+    /// Shows that an arm's turn begins.
+    pub fn turn(&self, arm: usize, doing: &str) {
+        let (name, at, of) = &self.phase;
+        let phase = if *of > 1 { format!("{name} ({} of {of})", at + 1) } else { name.clone() };
+        let what = match doing {
+            _ if doing != name => doing.to_owned(),
+            _ if self.laps.planned > 1 => self.laps.to_string(),
+            _ => self.arms[arm].clone(),
+        };
+        self.step(format!("{phase}, {what}"));
+        self.show();
     }
 
-    fn left(&self) -> String {
+    /// Waits for a turn. While a long one lasts, the time left is shown.
+    pub async fn during<T>(&self, turn: impl Future<Output = T>) -> T {
+        ticking(turn, || self.show()).await
+    }
+
+    /// An arm's turn has ended; `rates` are those of all its turns in this phase and round.
+    pub fn turned(&mut self, arm: usize, rates: &[f64]) {
+        self.turns += 1;
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        self.rates.note(&self.phase.0, arm, self.round, mean);
+    }
+
+    fn left(&self) -> Duration {
         let phases = self.phase.2.max(1) as f64;
-        let within = f64::from(self.laps.done) / f64::from(self.laps.planned.max(1));
+        let turns = f64::from(self.laps.planned.max(1)) * self.taking.max(1) as f64;
+        let within = f64::from(self.turns) / turns;
         let group = (self.phase.1 as f64 + within.min(1.0)) / phases;
         let done = (self.group.0 as f64 + group) / self.group.1.max(1) as f64;
         // The plan at first, then the rounds' own times.
         let round_s = match self.ended {
-            0 if done > 0.3 => self.began.elapsed().as_secs_f64() / done,
+            0 if done > 0.3 => (self.since.get() - self.began).as_secs_f64() / done,
             0 => self.planned.as_secs_f64(),
             ended => self.took.as_secs_f64() / f64::from(ended),
         };
         let more = f64::from(self.rounds.saturating_sub(self.round)) + 1.0 - done;
-        format!("{} left", duration(Duration::from_secs_f64(round_s * more.max(0.0))))
+        let left = Duration::from_secs_f64(round_s * more.max(0.0));
+        left.saturating_sub(self.since.get().elapsed())
     }
 
-    /// Removes the live line.
+    /// Removes the block: the work has ended, or another experiment has the terminal.
     pub fn finish(&self) {
-        self.line.finish();
+        live::clear();
+        self.block.hurry();
     }
 
-    /// Leaves the terminal to another experiment's line.
-    pub fn pause(&mut self) {
-        self.line.finish();
-    }
-
-    pub fn resume(&mut self) {
-        self.line.bar = self.line.bar.take().map(|_| live(TEMPLATE));
-    }
-
-    /// Prints a line that stays, above the live one.
+    /// Prints a line that stays, above the block.
     pub fn note(&self, line: &str) {
-        self.line.note(line);
+        say!("{}{line}", self.label);
+    }
+
+    /// The same about how far the work is.
+    pub fn tell(&self, line: &str) {
+        say::tell(&format!("{}{line}", self.label));
     }
 }
 
@@ -281,18 +312,82 @@ pub fn duration(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_round_in_the_place_of_a_disturbed_one_says_so() {
-        let mut progress = LiveProgress::new("", vec!["a".to_owned()], 2, Duration::from_secs(1));
+    fn progress() -> LiveProgress {
+        let arms = ["a", "a (A/A)", "b"].map(str::to_owned).to_vec();
+        LiveProgress::new("", (arms, true), 4, Duration::from_secs(10))
+    }
+
+    /// A state in which all that can be said is.
+    fn under_way() -> LiveProgress {
+        let mut progress = progress();
         progress.round(2);
-        assert_eq!(progress.place(), "round 2/2");
+        progress.phase("insert", (0, 2), 3);
+        progress.laps(Laps { done: 5, planned: 20, error: Some(0.012) });
+        progress.turned(0, &[900.0, 1_100.0]);
+        progress.turned(1, &[990.0]);
+        progress.turned(2, &[2_500.0]);
+        progress.turn(2, "insert");
+        progress
+    }
+
+    #[test]
+    fn the_block_has_a_line_for_each_arm_and_at_most_three_others() {
+        let mut progress = under_way();
+        let block = [
+            "round 2 of 4, 29 s left: insert (1 of 2), laps 5 (standard error 1.2 %)",
+            "  a           1,000 ops/s  ▅  baseline",
+            "  a (A/A)       990 ops/s  ▅  0.990 x baseline so far",
+            "  b           2,500 ops/s  ▅  2.500 x baseline so far",
+        ];
+        let left = |lines: Vec<String>| lines.join("\n").replace("30 s left", "29 s left");
+        assert_eq!(left(progress.lines(79)), block.join("\n"));
+        progress.replace(5, &[1]);
+        progress.disturbed(Some("the machine is busy: rustc 1.4 cores".to_owned()));
+        assert_eq!(
+            progress.lines(79)[4..],
+            [
+                "  one more, for round 1 was disturbed".to_owned(),
+                "  the machine is busy: rustc 1.4 cores".to_owned()
+            ]
+        );
+        progress.phase("find", (1, 2), 3);
+        progress.turn(0, "warm-up");
+        assert_eq!(progress.lines(79)[1], "  a               – ops/s");
+        assert_eq!(progress.lines(79).len(), 6, "the block keeps its height");
+    }
+
+    #[test]
+    fn before_the_first_round_the_block_is_its_step() {
+        let progress = progress();
+        progress.doing("starting the server");
+        assert_eq!(progress.lines(79), ["starting the server"]);
+        assert_eq!(progress.sentence(), "mongodyno is starting the server.");
+    }
+
+    #[test]
+    fn a_file_gets_sentences() {
+        let mut progress = under_way();
+        progress.replace(5, &[1]);
+        let sentence = progress.sentence();
+        let (begins, ends) = (
+            "Round 2 of 5 is under way (insert (1 of 2), laps 5 (standard error 1.2 %)), about ",
+            " s are left; operations a second so far: a 1,000, a (A/A) 990 (0.990 times the \
+             baseline), b 2,500 (2.500 times the baseline); one more, for round 1 was disturbed.",
+        );
+        assert!(sentence.starts_with(begins) && sentence.ends_with(ends), "{sentence}");
+    }
+
+    #[test]
+    fn rounds_in_the_place_of_disturbed_ones_are_explained() {
+        let mut progress = progress();
+        progress.round(2);
+        assert!(progress.more.is_none());
         progress.replace(3, &[2]);
-        progress.round(3);
-        assert_eq!(progress.place(), "round 3/3 (one more, for round 2 was disturbed)");
+        assert_eq!(progress.more.as_deref(), Some("one more, for round 2 was disturbed"));
         progress.replace(4, &[2, 3]);
-        let both = "round 3/4 (2 more, for rounds 2, 3 were disturbed)";
-        assert_eq!(progress.place(), both);
+        let both = "2 more, for rounds 2, 3 were disturbed";
+        assert_eq!(progress.more.as_deref(), Some(both));
         progress.extend(20);
-        assert_eq!(progress.place(), "round 3/20", "on the way to the next look");
+        assert!(progress.more.is_none(), "on the way to the next look");
     }
 }

@@ -8,6 +8,7 @@ use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
 use crate::blocks::{ArmGroup, groups};
+use crate::machine_check::busy;
 use crate::measured::MeasuredPhase;
 use crate::messages::Tapped;
 use crate::phase::{self, load};
@@ -50,9 +51,8 @@ impl Runner {
                 }
             }
             if round > self.finished {
-                self.world.progress.pause();
+                self.world.progress.finish();
                 token.pass().await;
-                self.world.progress.resume();
             }
             if step == RoundStep::Look && self.look(round, look)? == NextStep::Stop {
                 return Ok(());
@@ -92,7 +92,7 @@ impl Runner {
             let words = deciding.words();
             self.world
                 .progress
-                .note(&format!("look after {round} rounds: {words}; on to {rounds}"));
+                .tell(&format!("look after {round} rounds: {words}; on to {rounds}"));
             self.world.progress.extend(rounds);
         }
         Ok(next)
@@ -126,6 +126,8 @@ impl Runner {
         }
         let noise = Reading::take().noise_since(&before, &listeners(&self.world.server.listening));
         let simulated = self.is_simulated();
+        let busy = busy(&noise, self.experiment.machine.cores).filter(|_| !simulated);
+        self.world.progress.disturbed(busy);
         for run in &mut runs {
             let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
             let losses = &mut self.configurations[arm.expect("runs are of arms")].losses;
@@ -143,6 +145,7 @@ impl Runner {
             } else {
                 run.machine_noise = noise.clone();
             }
+            self.world.progress.ran(run);
             self.world.folder.append_run(run)?;
         }
         Ok(())
@@ -172,7 +175,7 @@ impl Runner {
             }
             let (arms, runs) = (&mut arms[..taking], &mut runs[..taking]);
             self.world.sampler.label(round, &name);
-            self.world.progress.phase(&name, number, phases);
+            self.world.progress.phase(&name, (number, phases), taking);
             self.phase(round, number, (arms, consumer.as_mut()), runs, rng).await?;
         }
         self.world.sampler.label(round, "");

@@ -159,7 +159,8 @@ impl Setup {
     pub(crate) fn progress(&self) -> LiveProgress {
         let ids = self.named().into_iter().map(|(id, ..)| id).collect();
         let rounds = self.planned.settings.looks.first_rounds();
-        LiveProgress::new(&self.place.name, ids, rounds, self.planned.estimate.round)
+        let arms = (ids, !self.planned.settings.figures_only);
+        LiveProgress::new(&self.place.name, arms, rounds, self.planned.estimate.round)
     }
 
     /// Opens the server, if one is needed, once there is room for the results.
@@ -206,6 +207,9 @@ async fn measure(
 ) -> Result<()> {
     let stop = runner.world.stop.clone();
     runner.world.folder.write_experiment(&runner.experiment)?;
+    // Rounds of an experiment that is continued.
+    let world = &mut runner.world;
+    world.folder.runs()?.iter().for_each(|run| world.progress.ran(run));
     let died = async {
         match server {
             Some(server) => server.died().await,

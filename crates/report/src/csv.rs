@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 use super::between_servers;
 use super::formats::{Format, Joint, Report};
-use super::text::csv_cell;
 use base::say;
 use base::say::clean;
+use base::text::csv_cell;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 
 pub const FORMAT: Format = Format {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::formats::Options;
-use super::text::csv_cell;
+use base::text::csv_cell;
 use judge::over_time::{FigureLine, RequestOverTime};
 
 const HEAD: [&str; 13] = [

@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-use crate::text::wrap;
 use base::say::clean;
+use base::text::wrap;
 use stats::verdict::Verdict;
 
 const FAMILIES: &str =

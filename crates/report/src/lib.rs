@@ -1,7 +1,7 @@
 //! Reports: an analysis written in the format asked for. A format is a file with a [`Format`] in
 //! it, which has its writers of one experiment, of several and of a study, and its line in
-//! [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
-//! [`drawing`] (how it is written).
+//! [`FORMATS`]. Several share [`view`] (what is shown), [`table`] and [`drawing`] (how it is
+//! written).
 
 mod action_benchmark;
 mod annotations;
@@ -45,7 +45,6 @@ pub mod series;
 pub mod study;
 mod table;
 pub mod terminal;
-pub mod text;
 mod tracked;
 mod view;
 mod wire_table;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::formats::Options;
 use super::paint::{Ink, Paint};
 use super::table::Table;
-use super::text::{clip, wrap};
+use base::text::{clip, wrap};
 
 /// Columns where their number is unknown.
 const DEFAULT_WIDTH: u16 = 100;

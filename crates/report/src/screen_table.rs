@@ -2,10 +2,10 @@
 
 use super::result_columns::{ColumnContent, ResultColumn, columns};
 use super::table::{Cell, Column, Table};
-use super::text::short_names;
 use super::view;
 use crate::paint::Ink;
 use base::say::clean;
+use base::text::short_names;
 use format::MISSING;
 use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow, Metric, ResultRow};
 

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::formats::{Format, Joint, Report};
-use super::text::csv_cell;
+use base::text::csv_cell;
 use record::records::{ClientSample, ServerSample};
 
 pub const FORMAT: Format = Format {

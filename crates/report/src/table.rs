@@ -3,7 +3,7 @@
 //! library.
 
 use crate::paint::{Ink, Paint};
-use crate::text::{clip, width, wrap};
+use base::text::{clip, width, wrap};
 
 /// Blanks before a column.
 const INDENT: usize = 2;

@@ -12,10 +12,10 @@ use super::result_columns::{ColumnContent, ResultColumn};
 use super::screen;
 use super::study;
 use super::table::{Cell, Column, Table};
-use super::text::{clean_all, short_names, shorten};
 use super::view::{self, CONDITIONS, DEATHS, PhaseView, RowView, VerdictView};
 use super::wire_table;
 use base::say::clean;
+use base::text::{clean_all, short_names, shorten};
 use judge::analysis::types::Analysis;
 
 pub const FORMAT: Format = Format {

@@ -7,9 +7,9 @@ use super::answer_lines;
 use super::palette::Palette;
 use super::processes;
 use super::result_columns::{ColumnContent, ResultColumn, columns};
-use super::text::clean_all;
 use base::say::clean;
 use base::strings::shell_quoted;
+use base::text::clean_all;
 use format::{self, MISSING};
 use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Metric,

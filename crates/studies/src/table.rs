@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use base::error::{Error, Result};
-use report::text::csv_cell;
+use base::text::csv_cell;
 
 /// A row after the other. Missing figures are empty cells.
 pub fn csv(

@@ -82,9 +82,9 @@ fn a_run_outlives_an_election() {
     let mut last = told();
     wait_until("a turn", || {
         last = told();
-        last.contains("ops/s") || child.try_wait().expect("a child").is_some()
+        last.contains("operations a second") || child.try_wait().expect("a child").is_some()
     });
-    assert!(last.contains("ops/s"), "{last}");
+    assert!(last.contains("operations a second"), "{last}");
     with_client(&uri, async |client| {
         let step_down = doc! { "replSetStepDown": 5, "force": true };
         client.database("admin").run_command(step_down).await.map(drop)

@@ -10,6 +10,7 @@ mod observed_options;
 mod order;
 mod over_time;
 pub mod probe;
+mod progress;
 mod servers;
 mod taking_part;
 mod tls;

@@ -11,8 +11,8 @@ use crate::formats::Options;
 use crate::lines::{Page, SCREEN};
 use crate::paint::Ink;
 use crate::screen::rest;
-use crate::text::{clip, short_names, width};
 use base::say::clean;
+use base::text::{clip, short_names, width};
 use record::unavailable::not_measured;
 
 /// Facts in the title.

@@ -5,8 +5,8 @@ use std::io;
 use super::page::{EvidenceView, View};
 use crate::lines::{FIELD, Page, SCREEN};
 use crate::paint::Ink;
-use crate::text::{clip, width};
 use base::say::clean;
+use base::text::{clip, width};
 
 /// A longer reason is below its question.
 const BESIDE_MAX: usize = 34;

@@ -9,8 +9,8 @@ use crate::formats::Options;
 use crate::lines::Page;
 use crate::paint::Ink;
 use crate::table::{self, Cell};
-use crate::text::{clean_all, shorten};
 use base::say::clean;
+use base::text::{clean_all, shorten};
 
 /// Facts of the experiment; the page has more.
 const FACTS: [&str; 6] = ["Values", "Server", "Consumer", "Machine", "Clock", "Rounds"];

@@ -6,10 +6,10 @@ use super::picture::Since;
 use super::rows::{files, in_phase, sort};
 use base::error::{Error, Result};
 use base::say::clean;
+use base::text::csv_cell;
 use record::folder::Folder;
 use record::messages::{Message, Messages};
 use record::records::Run;
-use report::text::csv_cell;
 
 const HEAD: [&str; 12] = [
     "phase",

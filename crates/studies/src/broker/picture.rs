@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::cloud::{self, Axes, Cloud, SHADES};
+use base::text::wrap;
 use format;
 use report::drawing::{Anchor, Drawing, Role, escape, round, short, step, ticks};
-use report::text::wrap;
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
 

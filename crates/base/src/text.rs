@@ -2,8 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use base::say::clean;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Removes all that could steer a terminal or reverse the reading direction.
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+            c if steers(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Whether a character steers a terminal, or reverses the reading direction.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 /// Texts that cannot steer a terminal ([`clean`]).
 pub fn clean_all(texts: &[String]) -> Vec<String> {
@@ -52,6 +69,11 @@ pub fn clip(text: &str, max: usize) -> String {
     lines.swap_remove(0)
 }
 
+/// At most `max` columns, cut anywhere.
+pub fn cut_columns(text: &str, max: usize) -> String {
+    take_columns(text.chars(), max)
+}
+
 fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut used = 0;
     chars
@@ -93,6 +115,11 @@ pub fn wrap(text: &str, max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
+    }
 
     #[test]
     fn shortening_keeps_both_ends() {
