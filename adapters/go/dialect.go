@@ -39,7 +39,28 @@ var calls = map[string]call{
 		return answer{documents: result.DeletedCount}, nil
 	},
 	"find_one_and_update": func(ctx context.Context, t *target, with *given) (answer, error) {
-		return t.single(t.collection.FindOneAndUpdate(ctx, with.filter, with.update))
+		return t.single(t.collection.FindOneAndUpdate(ctx, with.filter, with.update,
+			t.findOneAndUpdate))
+	},
+	"update_many": func(ctx context.Context, t *target, with *given) (answer, error) {
+		return matched(t.collection.UpdateMany(ctx, with.filter, with.update))
+	},
+	"delete_many": func(ctx context.Context, t *target, with *given) (answer, error) {
+		result, err := t.collection.DeleteMany(ctx, with.filter)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{documents: result.DeletedCount}, nil
+	},
+	"distinct": func(ctx context.Context, t *target, with *given) (answer, error) {
+		values, err := t.distinct(ctx, with.filter)
+		got := answer{documents: int64(len(values))}
+		for _, value := range values {
+			if t.SumField != "" {
+				got.sum += whole(value)
+			}
+		}
+		return got, err
 	},
 	"bulk_write": func(ctx context.Context, t *target, with *given) (answer, error) {
 		done, err := t.collection.BulkWrite(ctx, with.models, t.bulk)
@@ -68,6 +89,25 @@ var calls = map[string]call{
 	"drop": func(ctx context.Context, t *target, _ *given) (answer, error) {
 		return answer{}, t.collection.Drop(ctx)
 	},
+}
+
+// collationOf has the names that the server gives to the parts of a collation.
+func collationOf(from document) *collation {
+	made := &collation{Strength: int(integer(from, "strength"))}
+	for name, to := range map[string]*string{"locale": &made.Locale, "caseFirst": &made.CaseFirst,
+		"alternate": &made.Alternate, "maxVariable": &made.MaxVariable} {
+		if slot := field(from, name); slot != nil {
+			*to, _ = (*slot).(string)
+		}
+	}
+	for name, to := range map[string]*bool{"caseLevel": &made.CaseLevel,
+		"numericOrdering": &made.NumericOrdering, "normalization": &made.Normalization,
+		"backwards": &made.Backwards} {
+		if slot := field(from, name); slot != nil {
+			*to, _ = (*slot).(bool)
+		}
+	}
+	return made
 }
 
 func findOne(ctx context.Context, t *target, with *given) (answer, error) {

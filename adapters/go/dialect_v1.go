@@ -4,11 +4,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/bson"
 	"go.mongodb.org/mongo-driver/bson/primitive"
@@ -36,6 +38,7 @@ type (
 	commandError       = mongo.CommandError
 	writeException     = mongo.WriteException
 	bulkWriteException = mongo.BulkWriteException
+	collation          = options.Collation
 )
 
 var errNoDocuments, errUnacknowledged = mongo.ErrNoDocuments, mongo.ErrUnacknowledgedWrite
@@ -61,7 +64,7 @@ var driver = fields{
 }
 
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
-	"unordered", "clients"}
+	"unordered", "clients", "sort", "hint", "collation", "max_time"}
 
 // client is a client of `open`, with its database.
 type client struct {
@@ -139,9 +142,12 @@ type target struct {
 	acknowledged bool
 	insertMany   *options.InsertManyOptions
 	find         *options.FindOptions
+	findOne      []*options.FindOneOptions
 	update       *options.UpdateOptions
 	replace      *options.ReplaceOptions
 	bulk         *options.BulkWriteOptions
+
+	findOneAndUpdate *options.FindOneAndUpdateOptions
 }
 
 func (c *client) target(o *operation) *target {
@@ -161,6 +167,7 @@ func (c *client) target(o *operation) *target {
 	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
 		acknowledged: concern.Acknowledged(),
 		insertMany:   options.InsertMany(), find: findOptions(o, &given{}),
+		findOne: findOneOptions(o), findOneAndUpdate: findOneAndUpdateOptions(o),
 		update: options.Update(), replace: options.Replace(), bulk: options.BulkWrite()}
 	if o.Ordered != nil {
 		t.insertMany.SetOrdered(*o.Ordered)
@@ -198,11 +205,12 @@ type prepared struct {
 func (t *target) setOptions(with *given) {
 	switch {
 	case with.limit == 0 && with.projection == nil:
-		with.find = t.find
+		with.find, with.findOne = t.find, t.findOne
 	case t.Kind == "find":
 		with.find = findOptions(t.operation, with)
 	default:
-		with.findOne = append(with.findOne, options.FindOne().SetProjection(with.projection))
+		projection := options.FindOne().SetProjection(with.projection)
+		with.findOne = append(slices.Clip(t.findOne), projection)
 	}
 }
 
@@ -211,6 +219,21 @@ func findOptions(o *operation, with *given) *options.FindOptions {
 	if o.BatchSize > 0 {
 		opts.SetBatchSize(o.BatchSize)
 	}
+	if o.Sort != nil {
+		opts.SetSort(o.Sort.fixed())
+	}
+	if o.Collation != nil {
+		opts.SetCollation(collationOf(o.Collation.fixed()))
+	}
+	if o.MaxTimeMS > 0 {
+		opts.SetMaxTime(time.Duration(o.MaxTimeMS) * time.Millisecond)
+	}
+	if o.Hint != nil {
+		opts.SetHint(o.Hint.fixed())
+	}
+	if o.Skip > 0 {
+		opts.SetSkip(o.Skip)
+	}
 	if with.limit > 0 {
 		opts.SetLimit(with.limit)
 	}
@@ -218,6 +241,41 @@ func findOptions(o *operation, with *given) *options.FindOptions {
 		opts.SetProjection(with.projection)
 	}
 	return opts
+}
+
+func findOneOptions(o *operation) []*options.FindOneOptions {
+	opts := options.FindOne()
+	if o.Sort != nil {
+		opts.SetSort(o.Sort.fixed())
+	}
+	if o.Collation != nil {
+		opts.SetCollation(collationOf(o.Collation.fixed()))
+	}
+	if o.MaxTimeMS > 0 {
+		opts.SetMaxTime(time.Duration(o.MaxTimeMS) * time.Millisecond)
+	}
+	if o.Hint != nil {
+		opts.SetHint(o.Hint.fixed())
+	}
+	return []*options.FindOneOptions{opts}
+}
+
+func findOneAndUpdateOptions(o *operation) *options.FindOneAndUpdateOptions {
+	opts := options.FindOneAndUpdate()
+	if o.Sort != nil {
+		opts.SetSort(o.Sort.fixed())
+	}
+	if o.Collation != nil {
+		opts.SetCollation(collationOf(o.Collation.fixed()))
+	}
+	if o.MaxTimeMS > 0 {
+		opts.SetMaxTime(time.Duration(o.MaxTimeMS) * time.Millisecond)
+	}
+	return opts
+}
+
+func (t *target) distinct(ctx context.Context, filter document) (array, error) {
+	return t.collection.Distinct(ctx, t.Field, filter)
 }
 
 // model is one part of a bulk.

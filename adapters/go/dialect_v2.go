@@ -34,6 +34,7 @@ type (
 	commandError       = mongo.CommandError
 	writeException     = mongo.WriteException
 	bulkWriteException = mongo.BulkWriteException
+	collation          = options.Collation
 )
 
 var errNoDocuments, isTimeout = mongo.ErrNoDocuments, mongo.IsTimeout
@@ -52,7 +53,7 @@ func encode(from any) ([]byte, error) { return bson.Marshal(from) }
 var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
 
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
-	"unordered", "clients"}
+	"unordered", "clients", "sort", "hint", "collation"}
 
 // client is a client of `open`, with its database.
 type client struct {
@@ -134,9 +135,12 @@ type target struct {
 	acknowledged bool
 	insertMany   *options.InsertManyOptionsBuilder
 	find         *options.FindOptionsBuilder
+	findOne      []options.Lister[options.FindOneOptions]
 	update       *options.UpdateOneOptionsBuilder
 	replace      *options.ReplaceOptionsBuilder
 	bulk         *options.BulkWriteOptionsBuilder
+
+	findOneAndUpdate *options.FindOneAndUpdateOptionsBuilder
 }
 
 func (c *client) target(o *operation) *target {
@@ -156,6 +160,7 @@ func (c *client) target(o *operation) *target {
 	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
 		acknowledged: concern.Acknowledged(),
 		insertMany:   options.InsertMany(), find: findOptions(o, &given{}),
+		findOne: findOneOptions(o), findOneAndUpdate: findOneAndUpdateOptions(o),
 		update: options.UpdateOne(), replace: options.Replace(), bulk: options.BulkWrite()}
 	if o.Ordered != nil {
 		t.insertMany.SetOrdered(*o.Ordered)
@@ -206,11 +211,12 @@ type prepared struct {
 func (t *target) setOptions(with *given) {
 	switch {
 	case with.limit == 0 && with.projection == nil:
-		with.find = t.find
+		with.find, with.findOne = t.find, t.findOne
 	case t.Kind == "find":
 		with.find = findOptions(t.operation, with)
 	default:
-		with.findOne = append(with.findOne, options.FindOne().SetProjection(with.projection))
+		projection := options.FindOne().SetProjection(with.projection)
+		with.findOne = append(slices.Clip(t.findOne), projection)
 	}
 }
 
@@ -219,6 +225,18 @@ func findOptions(o *operation, with *given) *options.FindOptionsBuilder {
 	if o.BatchSize > 0 {
 		opts.SetBatchSize(o.BatchSize)
 	}
+	if o.Sort != nil {
+		opts.SetSort(o.Sort.fixed())
+	}
+	if o.Collation != nil {
+		opts.SetCollation(collationOf(o.Collation.fixed()))
+	}
+	if o.Hint != nil {
+		opts.SetHint(o.Hint.fixed())
+	}
+	if o.Skip > 0 {
+		opts.SetSkip(o.Skip)
+	}
 	if with.limit > 0 {
 		opts.SetLimit(with.limit)
 	}
@@ -226,6 +244,36 @@ func findOptions(o *operation, with *given) *options.FindOptionsBuilder {
 		opts.SetProjection(with.projection)
 	}
 	return opts
+}
+
+func findOneOptions(o *operation) []options.Lister[options.FindOneOptions] {
+	opts := options.FindOne()
+	if o.Sort != nil {
+		opts.SetSort(o.Sort.fixed())
+	}
+	if o.Collation != nil {
+		opts.SetCollation(collationOf(o.Collation.fixed()))
+	}
+	if o.Hint != nil {
+		opts.SetHint(o.Hint.fixed())
+	}
+	return []options.Lister[options.FindOneOptions]{opts}
+}
+
+func findOneAndUpdateOptions(o *operation) *options.FindOneAndUpdateOptionsBuilder {
+	opts := options.FindOneAndUpdate()
+	if o.Sort != nil {
+		opts.SetSort(o.Sort.fixed())
+	}
+	if o.Collation != nil {
+		opts.SetCollation(collationOf(o.Collation.fixed()))
+	}
+	return opts
+}
+
+func (t *target) distinct(ctx context.Context, filter document) (values array, err error) {
+	err = t.collection.Distinct(ctx, t.Field, filter).Decode(&values)
+	return values, err
 }
 
 // model is one part of a bulk.

@@ -106,6 +106,9 @@ func (r *reference) one(in *input) document {
 	return r.make(r.Document, in)
 }
 
+// fixed is the document itself, which nothing changes.
+func (r *reference) fixed() document { return r.pool[r.Document] }
+
 // field returns the place of the value of that name, nil if there is none.
 func field(in document, name string) *any {
 	for i := range in {

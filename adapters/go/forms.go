@@ -73,12 +73,17 @@ func native(o *operation) (form, error) {
 // integer is 0 if the field has none.
 func integer(from document, name string) int64 {
 	if slot := field(from, name); slot != nil {
-		switch value := (*slot).(type) {
-		case int32:
-			return int64(value)
-		case int64:
-			return value
-		}
+		return whole(*slot)
+	}
+	return 0
+}
+
+func whole(value any) int64 {
+	switch value := value.(type) {
+	case int32:
+		return int64(value)
+	case int64:
+		return value
 	}
 	return 0
 }

@@ -8,15 +8,18 @@ import (
 
 // operation is one entry of `operations`, and what is ready before the first turn.
 type operation struct {
-	Kind, Collection, Shape       string
-	Documents, Filter, Projection *reference
-	Update, Pipeline, Command     *reference
-	Ordered, Upsert               *bool
-	BatchSize                     int32    `json:"batch_size"`
-	SumField                      string   `json:"sum_field"`
-	WriteConcern                  *concern `json:"write_concern"`
-	ReadConcern                   string   `json:"read_concern"`
-	ReadPreference                string   `json:"read_preference"`
+	Kind, Collection, Shape, Field string
+	Documents, Filter, Projection  *reference
+	Update, Pipeline, Command      *reference
+	Sort, Hint, Collation          *reference
+	Ordered, Upsert                *bool
+	Skip                           int64
+	MaxTimeMS                      int64    `json:"max_time_ms"`
+	BatchSize                      int32    `json:"batch_size"`
+	SumField                       string   `json:"sum_field"`
+	WriteConcern                   *concern `json:"write_concern"`
+	ReadConcern                    string   `json:"read_concern"`
+	ReadPreference                 string   `json:"read_preference"`
 
 	call    call
 	right   rightAnswer
@@ -63,7 +66,9 @@ var rightAnswers = map[string]rightAnswer{
 	"noop":        {any: true, read: true}, "find": {any: true, read: true},
 	"aggregate": {any: true, read: true}, "count": {any: true, read: true},
 	"estimated_count": {any: true, read: true}, "command": {any: true}, "drop": {any: true},
-	"insert_many": {many: true}, "bulk_write": {many: true}, "find_one": {read: true},
+	"distinct": {any: true, read: true}, "update_many": {any: true, read: true},
+	"delete_many": {any: true, read: true}, "find_one": {read: true},
+	"insert_many": {many: true}, "bulk_write": {many: true},
 	"read_modify_write": {read: true}, "find_one_and_update": {read: true},
 }
 
@@ -96,17 +101,17 @@ func (o *operation) prepare(pools [][]document, clients []*client) (err error) {
 	if o.call == nil || has == nil {
 		return refuse("unsupported", "operation %q of shape %q", o.Kind, o.Shape)
 	}
+	for _, r := range []*reference{o.Documents, o.Filter, o.Projection, o.Update, o.Pipeline,
+		o.Command, o.Sort, o.Hint, o.Collation} {
+		if r != nil {
+			r.pool = pools[r.Pool]
+		}
+	}
 	for _, c := range clients {
 		o.targets = append(o.targets, c.target(o))
 	}
 	if clients == nil { // only for no-ops
 		o.targets = []*target{{operation: o}}
-	}
-	for _, r := range []*reference{o.Documents, o.Filter, o.Projection, o.Update, o.Pipeline,
-		o.Command} {
-		if r != nil {
-			r.pool = pools[r.Pool]
-		}
 	}
 	o.form, err = has(o)
 	return err

@@ -7,7 +7,9 @@ var protocol = require('./protocol');
 
 // Kinds whose answers are not checked if the server gives none.
 var WRITES = ['insert_one', 'insert_many', 'update_one', 'replace_one', 'delete_one'];
-WRITES.push('find_one_and_update', 'bulk_write');
+WRITES.push('find_one_and_update', 'bulk_write', 'update_many', 'delete_many');
+/** Options that name documents of a pool, and are the same for all operations. */
+var FIXED = ['sort', 'hint', 'collation'];
 /** The count of a bulk's answer to which a part contributes. */
 var ADDS_TO = {
   insert_one: 'inserted',
@@ -83,6 +85,10 @@ exports.prepare = function prepare(definition, phase) {
   if (definition.shape || definition.lazy) {
     throw new protocol.Refusal('unsupported', 'shapes and lazy inserts');
   }
+  FIXED.forEach(function (option) {
+    var it = definition[option];
+    if (it) definition[option] = phase.pools[it.pool][it.document];
+  });
   if (kind !== 'noop') {
     targets = phase.connection.databases.map(function (database) {
       return phase.dialect.bind(definition, database);
@@ -91,6 +97,8 @@ exports.prepare = function prepare(definition, phase) {
   targets.forEach(function (target) {
     target.read = read;
     target.number = number;
+    target.field = definition.field;
+    target.sums = Boolean(name);
     target.totals = totals;
     target.answered = answered;
   });
@@ -129,7 +137,7 @@ function maker(definition, options, phase) {
     if (it && name === 'command') template = concerned(template, definition);
     if (it) makers[name] = documents.pooled([template], it.stamps, types);
   });
-  if (kind === 'find' || definition.projection) {
+  if (kind === 'find' || (kind === 'find_one' && hasOptions(definition, options))) {
     makers.options = reading(options, phase.dialect.projection, makers.projection);
     delete makers.projection;
   }
@@ -147,6 +155,13 @@ function maker(definition, options, phase) {
     for (i = 0; i < names.length; i += 1) made[names[i]] = makers[names[i]](worker);
     return made;
   };
+}
+
+function hasOptions(definition, options) {
+  return (
+    Boolean(definition.projection || options.sort || options.hint || options.collation) ||
+    options.maxTimeMS > 0
+  );
 }
 
 /** A command is sent as it is given, so the concerns are its own fields. */
@@ -238,6 +253,15 @@ exports.one = function one(document, target) {
 exports.counted = function counted(answer, target) {
   target.totals.documents += answer;
   return typeof answer === 'number';
+};
+/** Each value of a field; `number` reads documents. */
+exports.values = function values(answer, target) {
+  target.totals.documents += answer.length;
+  if (!target.sums) return true;
+  answer.forEach(function (value) {
+    target.totals.sum += typeof value === 'number' ? value : value.toNumber();
+  });
+  return true;
 };
 exports.isOne = function isOne(count) {
   return count === 1;

@@ -11,13 +11,15 @@ import bson
 import pymongo
 from bson import Binary, Int64, ObjectId
 from pymongo import ReadPreference, WriteConcern, errors
+from pymongo.collation import Collation
 from pymongo.collection import Collection
 from pymongo.read_concern import ReadConcern
 
 AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
 TIMEOUT_CODES = (50, 262)
 EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
-          "unacknowledged", "unordered", "clients", "lazy_insert"]  # fmt: skip
+          "unacknowledged", "unordered", "clients", "lazy_insert",
+          "sort", "hint", "collation", "max_time"]  # fmt: skip
 if pymongo.version_tuple >= (3, 9):  # the first whose streams report their position
     EXTRAS.append("change_stream")
 NUMBERS = {
@@ -115,6 +117,18 @@ def require_one(result):
         raise WrongAnswer(f"{result.matched_count} matched")
 
 
+def matched_many(result):
+    return (result.matched_count, 0) if result.acknowledged else None
+
+
+def deleted_many(result):
+    return (result.deleted_count, 0) if result.acknowledged else None
+
+
+def read_values(field):
+    return lambda values: (len(values), sum(values) if field else 0)
+
+
 def require_deleted(result):
     if result.acknowledged and result.deleted_count != 1:
         raise WrongAnswer(f"{result.deleted_count} deleted")
@@ -184,7 +198,8 @@ def transaction(client, options, calls, retries, parts):
 
 
 # For each kind: the method; what reads its answer (None: nothing, because a call that fails raises;
-# tuple: the call has counted; read_one: one document); the given arguments, in their order.
+# tuple: the call has counted; read_*: made for the field that is added up); the given arguments, in
+# their order.
 KINDS = {
     "noop": (None, tuple),
     "insert_one": ("insert_one", None, "documents"),
@@ -192,7 +207,10 @@ KINDS = {
     "find_one": ("find_one", read_one, "filter", "projection"),
     "find": ("find", tuple, "filter", "projection"),
     "update_one": ("update_one", require_one, "filter", "update"),
+    "update_many": ("update_many", matched_many, "filter", "update"),
     "delete_one": ("delete_one", require_deleted, "filter"),
+    "delete_many": ("delete_many", deleted_many, "filter"),
+    "distinct": ("distinct", read_values, "filter"),
     "count": ("count_documents" if COUNTS_DOCUMENTS else "count", counted, "filter"),
     "estimated_count": ("estimated_document_count" if COUNTS_DOCUMENTS else "count", counted),
     "replace_one": ("replace_one", require_one, "filter", "documents"),
@@ -218,9 +236,20 @@ MODES = [ReadPreference.PRIMARY, ReadPreference.PRIMARY_PREFERRED, ReadPreferenc
 READ_PREFERENCES = {mode.mongos_mode: mode for mode in MODES}
 
 
+OPTIONS = {
+    "sort": lambda document: list(document.items()),
+    "hint": lambda document: list(document.items()),
+    "collation": lambda document: Collation(**document),
+}
+
+
 def with_options(call, operation):
     """Only what was requested."""
-    asked = {key: operation[key] for key in ("ordered", "upsert", "batch_size") if key in operation}
+    names = ("ordered", "upsert", "batch_size", "skip", "max_time_ms")
+    asked = {name: operation[name] for name in names if name in operation}
+    asked.update({name: OPTIONS[name](operation[name]) for name in OPTIONS if name in operation})
+    if operation["kind"] == "find_one_and_update" and "max_time_ms" in asked:
+        asked["maxTimeMS"] = asked.pop("max_time_ms")  # a field of the command
     return partial(call, **asked) if asked else call
 
 
@@ -267,8 +296,9 @@ def bind(api, database, operation, client):
         "find": partial(api.drain, lambda limit, *given: method(*given, limit=limit), field),
         "aggregate": partial(api.drain, lambda template: method(template["pipeline"]), field),
         "bulk_write": partial(api.bulk_write, method),
+        "distinct": partial(method, operation.get("field")),
     }.get(kind, method)
-    return call, read_one(field) if finish is read_one else finish
+    return call, finish(field) if finish in (read_one, read_values) else finish
 
 
 # Opens the consumer's cursor.

@@ -125,6 +125,10 @@ class Makers:
         pools = [dialect.decode(Path(path).read_bytes()) for path in message["pools"]]
         self.pools = [list(map(copier, pool)) for pool in pools]
         self.operations = message["operations"]
+        for operation in self.operations:
+            for name in dialect.OPTIONS.keys() & operation.keys():
+                given = operation[name]
+                operation[name] = pools[given["pool"]][given["document"]]
 
     def builder(self, operation, name):
         given = operation[name]

@@ -28,6 +28,7 @@ collections:
     documents: 100
     document:
       number: {{type: long, value: key, add: 10}}
+      drawn: int
 phases:
 {before}  - {{{phase}}}
 "
@@ -61,9 +62,42 @@ fn totals_follow_from_the_keys() {
     let limited = totals(&format!("{range}, limit: 3"), 2);
     assert_eq!(limited, Expected { documents: Some(6), sum: None });
     assert_eq!(totals(&format!("{sequential}count, by: number, range: 4"), 5), of(20, 0));
+    for (find, documents, sum) in [
+        ("find, by: number, range: 4, sort: {number: 1}, limit: 3", 6, Some(33 + 36)),
+        ("find, by: number, range: 4, sort: {_id: -1}, limit: 3", 6, Some(36 + 39)),
+        ("find, by: number, range: 4, sort: {number: -1}, skip: 1, limit: 2", 4, Some(23 + 25)),
+        ("find, by: number, range: 4, sort: {number: 1}, skip: 3", 2, Some(13 + 14)),
+        ("find, by: number, range: 4, sort: {number: 1}, skip: 9", 0, Some(0)),
+        ("find, by: number, sort: {number: 1}, skip: 1", 0, Some(0)),
+        ("find, filter: {}, sort: {number: -1}, skip: 1, limit: 1", 2, Some(2 * 108)),
+        ("find, filter: {}, sort: {drawn: 1}, skip: 1, limit: 5", 10, None),
+        ("find_one, filter: {}, sort: {number: -1}", 2, Some(2 * 109)),
+        ("find_one, filter: {}", 2, None),
+        ("find_one_and_update, range: 4, sort: {_id: -1}, set: {drawn: int}", 2, Some(13 + 14)),
+        ("read_modify_write, set: {drawn: int}", 2, Some(10 + 11)),
+        ("distinct, field: number, by: number, range: 4", 8, Some(46 + 50)),
+        ("distinct, field: _id", 200, Some(0)),
+        ("update_many, by: number, range: 4, set: {drawn: int}", 8, Some(0)),
+        ("update_many, filter: {}, set: {drawn: int}", 200, Some(0)),
+        ("delete_many, by: number, range: 4", 8, Some(0)),
+        ("delete_many, by: number", 2, Some(0)),
+    ] {
+        let expected = Expected { documents: Some(documents), sum };
+        assert_eq!(totals(&format!("{sequential}{find}"), 2), expected, "{find}");
+    }
+    assert_eq!(totals("operation: delete_many, filter: {}, operations: 1", 1), of(100, 0));
     assert_eq!(totals("operation: noop", 5), of(0, 0));
     let unknown = Expected { documents: None, sum: None };
     assert_eq!(totals("operation: find, filter: {number: 3}", 5), unknown);
+    for unknown_answer in [
+        "distinct, field: drawn",
+        "update_many, filter: {number: 3}, set: {drawn: int}",
+        "update_many, filter: {}, set: {drawn: int}, write_concern: {w: 0}",
+        "delete_many, filter: {drawn: 3}, operations: 1",
+    ] {
+        let phase = format!("operation: {unknown_answer}");
+        assert_eq!(totals(&phase, 1), unknown, "{unknown_answer}");
+    }
     for (stages, documents) in [
         ("{$count: n}", Some(1)),
         ("{$sort: {number: 1}}, {$limit: 7}, {$skip: 2}, {$set: {a: 1}}", Some(5)),
@@ -86,7 +120,7 @@ fn totals_follow_from_the_keys() {
         let found = totals(&format!("operation: aggregate, pipeline: [{stages}]"), 3);
         assert_eq!(found.documents, documents.map(|it| 3 * it), "{stages}");
     }
-    assert_eq!(totals("operation: delete_one", 5), unknown);
+    assert_eq!(totals("operation: delete_one", 5), of(0, 0));
     // All hundred numbers are 10 to 109.
     assert_eq!(totals("operation: full_scan", 2), of(200, 2 * sum));
     assert_eq!(totals("operation: estimated_count", 2), of(200, 0));
@@ -111,7 +145,7 @@ fn answers_that_nothing_checks_are_known_from_the_workload() {
         ("operation: command, command: {ping: 1}", &[true]),
         ("operation: command, command: {insert: items, documents: [{a: 1}]}", &[true]),
         ("operation: command, command: {insert: items, documents: [{_id: 1}]}", &[false]),
-        ("operation: find_one_and_update, update: {$set: {note: 3}}", &[false]),
+        ("operation: find_one_and_update, update: {$set: {note: 3}}", &[true]),
         // A phase has one total.
         ("mix: [{operation: find_one}, {operation: count, filter: {number: 3}}]", &[false, false]),
         ("mix: [{operation: find_one}, {operation: insert_one}]", &[false, true]),

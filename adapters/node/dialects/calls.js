@@ -77,9 +77,32 @@ function table(read) {
       },
       right: plan.counted
     },
+    update_many: {
+      call: function call(target, made, done) {
+        return target.collection.updateMany(made.filter, made.update, done);
+      },
+      right: function right(answer, target) {
+        return plan.counted(answer.matchedCount, target);
+      }
+    },
+    delete_many: {
+      call: function call(target, made, done) {
+        return target.collection.deleteMany(made.filter, done);
+      },
+      right: function right(answer, target) {
+        return plan.counted(answer.deletedCount, target);
+      }
+    },
+    distinct: {
+      call: function call(target, made, done) {
+        return target.collection.distinct(target.field, made.filter, done);
+      },
+      right: plan.values
+    },
     find_one_and_update: {
       call: function call(target, made, done) {
-        return target.collection.findOneAndUpdate(made.filter, made.update, done);
+        var options = target.options;
+        return target.collection.findOneAndUpdate(made.filter, made.update, options, done);
       },
       // Up to 5 the document is part of the server's answer.
       right: function right(answer, target) {
@@ -188,7 +211,11 @@ exports.extras = [
   'read_preference',
   'command_concerns',
   'unordered',
-  'unacknowledged'
+  'unacknowledged',
+  'sort',
+  'hint',
+  'collation',
+  'max_time'
 ];
 
 /** js-bson does not report that its compiled part is missing; the loaded modules show it. */
@@ -225,7 +252,12 @@ exports.binder = function binder(find, nested) {
       options: given({
         ordered: definition.ordered,
         upsert: definition.upsert,
-        batchSize: definition.batch_size
+        batchSize: definition.batch_size,
+        sort: definition.sort,
+        skip: definition.skip,
+        hint: definition.hint,
+        collation: definition.collation,
+        maxTimeMS: definition.max_time_ms
       })
     };
   };

@@ -49,7 +49,7 @@ var DRIVER = {
     });
   },
   findAndModify: function findAndModify(target, made, done) {
-    target.collection.findAndModify(made.filter, [], made.update, done);
+    target.collection.findAndModify(made.filter, target.sort, made.update, done);
   },
   command: function command(target, made, done) {
     target.database.command(made.command, done);
@@ -132,13 +132,18 @@ function bind(definition, database) {
   return {
     collection: database.collection(definition.collection, preference),
     concern: concern,
+    sort: definition.sort || [],
     options: plan.given({
       w: concern.w,
       j: concern.j,
       wtimeout: concern.wtimeout,
       keepGoing: definition.ordered === false ? true : undefined,
       single: definition.kind === 'delete_one' ? true : undefined,
+      multi: definition.kind === 'update_many' ? true : undefined,
       upsert: definition.upsert,
+      sort: definition.sort,
+      skip: definition.skip,
+      hint: definition.hint,
       batchSize: definition.batch_size
     })
   };
@@ -168,7 +173,7 @@ module.exports = function dialect() {
     models: MODELS,
     projection: 'fields',
     capabilities: {
-      extras: ['write_concern', 'read_preference', 'unordered', 'unacknowledged'],
+      extras: ['write_concern', 'read_preference', 'unordered', 'unacknowledged', 'sort', 'hint'],
       alters: [],
       uri: 'plain'
     },

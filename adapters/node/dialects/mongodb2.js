@@ -6,6 +6,7 @@ var version = require('mongodb/package.json').version;
 var calls = require('./calls');
 var connecting = require('./connecting');
 var jsBson = require('./js_bson');
+var plan = require('../plan');
 
 // serverSelectionTimeoutMS came later: here it is the time to connect.
 var KNOWN = {
@@ -44,7 +45,13 @@ function connect(entry, name, done) {
 var projection = mongodb.MongoClient.prototype.startSession ? 'projection' : 'fields';
 
 function find(collection, filter, options) {
-  var cursor = collection.find(filter);
+  var cursor = collection.find(
+    filter,
+    plan.given({ hint: options.hint, collation: options.collation })
+  );
+  if (options.sort) cursor = cursor.sort(options.sort);
+  if (options.skip) cursor = cursor.skip(options.skip);
+  if (options.maxTimeMS) cursor = cursor.maxTimeMS(options.maxTimeMS);
   if (options.limit !== undefined) cursor = cursor.limit(options.limit);
   if (options[projection]) cursor = cursor.project(options[projection]);
   return options.batchSize === undefined ? cursor : cursor.batchSize(options.batchSize);
@@ -65,6 +72,7 @@ module.exports = function dialect(api) {
     capabilities: {
       // 2.0 reports errors that it finds in the answers of unacknowledged writes.
       extras: calls.extras.filter(function (extra) {
+        if (extra === 'collation') return !/^2\.[01]\./.test(version);
         return extra !== 'unacknowledged' || !/^2\.0\./.test(version);
       }),
       alters: [],

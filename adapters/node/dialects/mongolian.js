@@ -6,39 +6,50 @@ var protocol = require('../protocol');
 var connecting = require('./connecting');
 var oldBson = require('./old_bson');
 var oldCalls = require('./old_calls');
+var given = require('../plan').given;
 // The driver's encoder, which it does not export as a whole.
 var buffalo = require('buffalo');
 
 // The driver has no time limit for connecting, so the adapter sets a timer.
 var KNOWN = { directConnection: 'as_it_is', serverSelectionTimeoutMS: 'number', w: 'w' };
 
+function find(target, made) {
+  var options = made.options;
+  var cursor = target.collection.find(made.filter, options.fields);
+  if (options.sort) cursor.sort(options.sort);
+  if (options.skip) cursor.skip(options.skip);
+  if (options.limit) cursor.limit(options.limit);
+  // Without a limit it still asks for the server's own size.
+  if (options.batchSize > 1) cursor.batchSize(options.batchSize);
+  return cursor;
+}
+
 var KINDS = oldCalls({
   insert: function insert(target, documents, done) {
     target.collection.insert(documents, done);
   },
   update: function update(target, filter, changes, done) {
-    target.collection.update(filter, changes, target.options.upsert, done);
+    var options = target.options;
+    target.collection.update(filter, changes, options.upsert, options.multi, done);
   },
   // The driver has no single removal: a filter by key matches one document.
   remove: function remove(target, filter, done) {
     target.collection.remove(filter, done);
   },
   findOne: function findOne(target, made, done) {
-    target.collection.findOne(made.filter, made.options && made.options.fields, done);
+    // findOne of the driver takes no order.
+    if (made.options && made.options.sort) find(target, made).limit(1).next(done);
+    else target.collection.findOne(made.filter, made.options && made.options.fields, done);
   },
-  find: function find(target, made) {
-    var options = made.options;
-    var cursor = target.collection.find(made.filter, options.fields);
-    if (options.limit) cursor.limit(options.limit);
-    // Without a limit it still asks for the server's own size.
-    if (options.batchSize > 1) cursor.batchSize(options.batchSize);
-    return cursor;
-  },
+  find: find,
   each: function each(cursor, take, done) {
     cursor.forEach(take, done);
   },
   findAndModify: function findAndModify(target, made, done) {
-    target.collection.findAndModify({ query: made.filter, update: made.update }, done);
+    target.collection.findAndModify(
+      given({ query: made.filter, sort: target.options.sort, update: made.update }),
+      done
+    );
   },
   command: function command(target, made, done) {
     target.database.runCommand(made.command, done);
@@ -102,7 +113,13 @@ function bind(definition, database) {
   if (definition.kind === 'command') return { database: database };
   return {
     collection: database.collection(definition.collection),
-    options: { upsert: Boolean(definition.upsert), batchSize: definition.batch_size }
+    options: given({
+      upsert: Boolean(definition.upsert),
+      multi: definition.kind === 'update_many',
+      sort: definition.sort,
+      skip: definition.skip,
+      batchSize: definition.batch_size
+    })
   };
 }
 
@@ -147,6 +164,6 @@ module.exports = function dialect() {
     projection: 'fields',
     native: null,
     types: TYPES,
-    capabilities: { extras: ['unacknowledged'], alters: ['double'], uri: 'plain' }
+    capabilities: { extras: ['unacknowledged', 'sort'], alters: ['double'], uri: 'plain' }
   };
 };

@@ -55,6 +55,18 @@ module.exports = function kinds(driver) {
     delete_one: written(function send(target, made, done) {
       driver.remove(target, made.filter, done);
     }, plan.isOne),
+    update_many: written(function send(target, made, done) {
+      driver.update(target, made.filter, made.update, done);
+    }, plan.counted),
+    delete_many: written(function send(target, made, done) {
+      driver.remove(target, made.filter, done);
+    }, plan.counted),
+    distinct: {
+      call: function call(target, made, done) {
+        target.collection.distinct(target.field, made.filter, done);
+      },
+      right: plan.values
+    },
     count: {
       call: function call(target, made, done) {
         target.collection.count(made.filter, done);

@@ -340,8 +340,8 @@ fn kind(name: &str) -> Option<Opcounter> {
         "update" => Opcounter::Update,
         "delete" => Opcounter::Delete,
         "getMore" => Opcounter::GetMore,
-        "count" | "aggregate" | "findAndModify" | "findandmodify" | "commitTransaction"
-        | "abortTransaction" => Opcounter::Command,
+        "count" | "distinct" | "aggregate" | "findAndModify" | "findandmodify"
+        | "commitTransaction" | "abortTransaction" => Opcounter::Command,
         _ => return None,
     })
 }

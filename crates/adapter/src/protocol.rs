@@ -179,6 +179,18 @@ pub struct AdapterOperation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<Reference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Reference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Reference>,
@@ -230,6 +242,12 @@ impl AdapterOperation {
             documents: None,
             filter: None,
             projection: None,
+            sort: None,
+            skip: None,
+            hint: None,
+            collation: None,
+            max_time_ms: None,
+            field: None,
             update: None,
             pipeline: None,
             command: None,
@@ -263,6 +281,12 @@ pub fn operation<'a>(
     AdapterOperation {
         filter: reference(made.filter.as_ref()),
         projection: reference(made.projection.as_ref()),
+        sort: reference(made.sort.as_ref()),
+        hint: reference(made.hint.as_ref()),
+        collation: reference(made.collation.as_ref()),
+        skip: made.skip,
+        max_time_ms: made.max_time_ms,
+        field: made.field.clone(),
         update: reference(made.update.as_ref()),
         pipeline: reference(made.pipeline.as_ref()),
         command: reference(made.command.as_ref()),

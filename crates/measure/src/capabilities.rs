@@ -93,6 +93,10 @@ fn extras(made: &Operation) -> impl Iterator<Item = &'static str> {
         (made.write_concern.as_ref().is_some_and(|it| it["w"] == 0), "unacknowledged"),
         (made.ordered == Some(false), "unordered"),
         (made.lazy == Some(true), "lazy_insert"),
+        (made.sort.is_some(), "sort"),
+        (made.hint.is_some(), "hint"),
+        (made.collation.is_some(), "collation"),
+        (made.max_time_ms.is_some(), "max_time"),
     ];
     let concerns = concerns.into_iter().filter(move |_| !is_command);
     concerns.chain(others).filter_map(|(needed, word)| needed.then_some(word))

@@ -106,7 +106,7 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<GivenAnswers>]) 
             continue;
         }
         if operation.upsert == Some(true)
-            || operation.kind == OperationKind::Drop
+            || matches!(operation.kind, OperationKind::Drop | OperationKind::DeleteMany)
             || (writes && elsewhere)
         {
             return None;

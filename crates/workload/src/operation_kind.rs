@@ -26,6 +26,9 @@ macro_rules! for_every_kind {
                 Aggregate: aggregate,
                 Command: command,
                 Drop: drop,
+                Distinct: distinct,
+                UpdateMany: update_many,
+                DeleteMany: delete_many,
             }
             {
                 FullScan: full_scan,

@@ -6,7 +6,7 @@ use super::fault::{Fallible, Fault};
 use super::field_path::FieldPath;
 use super::filter::{ComparisonOperator, Filter, Test};
 use super::query_plan::{DocumentWalk, Selector, WalkStep};
-use super::sort_order::SortOrder;
+use super::sort_order::{SortOrder, sort_key};
 use super::store::{Name, Store};
 use super::stored_collection::{Data, StoredCollection, StoredDocument};
 use super::update::{Update, check_id, with_id_first};
@@ -57,14 +57,51 @@ pub fn wake(store: &Store, name: Name<'_>) {
     }
 }
 
-/// The records of all wanted documents, or of the first one.
+/// The documents of a write: all that the filter finds, or the first one in an order.
+#[derive(Debug, Clone, Copy)]
+pub enum UpdateScope<'a> {
+    All,
+    First(&'a SortOrder),
+}
+
+impl UpdateScope<'_> {
+    pub const ANY: Self = Self::First(&SortOrder::Any);
+
+    pub fn of(one: bool) -> Self {
+        if one { Self::ANY } else { Self::All }
+    }
+}
+
 fn find_records(
     collection: &StoredCollection,
     data: &Data,
     wanted: Selector,
-    one: bool,
+    which: UpdateScope<'_>,
 ) -> Fallible<Vec<u64>> {
-    let mut walk = DocumentWalk::new(data, wanted, &SortOrder::Any, collection.capped.is_some());
+    let (order, one) = match which {
+        UpdateScope::All => (&SortOrder::Any, false),
+        UpdateScope::First(order) => (order, true),
+    };
+    let mut walk = DocumentWalk::new(data, wanted, order, collection.capped.is_some());
+    if let SortOrder::By(by) = order
+        && !walk.ordered
+    {
+        let (mut first, mut good) = (None, Ok(()));
+        walk.run(data, &mut |record, document| match sort_key(by, document.bytes()) {
+            Ok(key) => {
+                if first.as_ref().is_none_or(|(least, _)| key < *least) {
+                    first = Some((key, record));
+                }
+                WalkStep::Go
+            }
+            Err(fault) => {
+                good = Err(fault);
+                WalkStep::Pause
+            }
+        })?;
+        good?;
+        return Ok(first.into_iter().map(|(_, record)| record).collect());
+    }
     let mut records = Vec::new();
     walk.run(data, &mut |record, _| {
         records.push(record);
@@ -73,13 +110,13 @@ fn find_records(
     Ok(records)
 }
 
-/// Updates one document or all wanted ones; inserts one where none is found and `upsert` is set.
+/// Updates the wanted documents; inserts one where none is found and `upsert` is set.
 pub fn update(
     store: &Store,
     name: Name<'_>,
     filter: &[u8],
     update: &Update,
-    multi: bool,
+    which: UpdateScope<'_>,
     upsert: bool,
 ) -> Fallible<Updated> {
     loop {
@@ -90,7 +127,7 @@ pub fn update(
         if data.dropped {
             continue;
         }
-        let records = find_records(&collection, &data, wanted, !multi)?;
+        let records = find_records(&collection, &data, wanted, which)?;
         if records.is_empty() && upsert {
             let document = insert_upsert(&collection, &mut data, filter, update)?;
             drop(data);
@@ -136,7 +173,7 @@ pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Fallib
     let wanted = Selector::parse(filter)?;
     let Some(collection) = store.find(name) else { return Ok(0) };
     let mut data = collection.write();
-    let records = find_records(&collection, &data, wanted, one)?;
+    let records = find_records(&collection, &data, wanted, UpdateScope::of(one))?;
     let mut deleted = 0;
     for record in records {
         deleted += u64::from(collection.remove(&mut data, record).is_some());

@@ -7,7 +7,7 @@ use wire::reply_messages::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
 use wire::request_messages::Query;
 
 use super::Engine;
-use super::change::{self, id_of};
+use super::change::{self, UpdateScope, id_of};
 use super::commands::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 use super::cursor::Cursor;
 use super::fault::{Fallible, Fault, INVALID_BSON};
@@ -197,7 +197,14 @@ impl Engine {
                 return Err(Fault::new(10158, message));
             }
             let name = Name::parse(namespace)?;
-            change::update(&self.store, name, checked(filter)?, &update, multi, upsert)
+            change::update(
+                &self.store,
+                name,
+                checked(filter)?,
+                &update,
+                UpdateScope::of(!multi),
+                upsert,
+            )
         })();
         match updated {
             Ok(updated) => WriteOutcome {

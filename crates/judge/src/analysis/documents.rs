@@ -26,7 +26,11 @@ enum Adds {
 fn adds(made: &Operation) -> Adds {
     match made.kind {
         OperationKind::Find | OperationKind::Aggregate => Adds::Documents,
-        OperationKind::Count | OperationKind::EstimatedCount => Adds::Number,
+        OperationKind::Count
+        | OperationKind::EstimatedCount
+        | OperationKind::Distinct
+        | OperationKind::UpdateMany
+        | OperationKind::DeleteMany => Adds::Number,
         OperationKind::Noop if made.documents.is_some() => Adds::Number,
         kind if about(kind).reads_documents => Adds::One,
         _ => Adds::Nothing,

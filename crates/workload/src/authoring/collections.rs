@@ -268,7 +268,7 @@ fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::Coll
     plan::CollectionCap { size_bytes: size.value, max_documents }
 }
 
-fn index_of(check: &mut Check<'_>, index: &At<IndexYaml>) -> plan::Index {
+pub fn index_of(check: &mut Check<'_>, index: &At<IndexYaml>) -> plan::Index {
     if let Some(field) = &index.value.field {
         return plan::Index { keys: vec![(field.clone(), 1)], unique: false };
     }
@@ -276,10 +276,15 @@ fn index_of(check: &mut Check<'_>, index: &At<IndexYaml>) -> plan::Index {
     if keys.is_empty() {
         check.wrong(index.place, "the index has no fields", "write `{keys: {number: 1}}`");
     }
-    for (_, direction) in keys.iter().filter(|(_, at)| at.value != 1 && at.value != -1) {
-        let message = format!("{} is not a direction of an index", direction.value);
-        check.wrong(direction.place, message, "write 1 or -1");
-    }
+    check_directions(check, keys, "an index");
     let keys = keys.iter().map(|(name, direction)| (name.value.clone(), direction.value)).collect();
     plan::Index { keys, unique: index.value.unique }
+}
+
+/// Complains of directions in which nothing is ordered.
+pub fn check_directions(check: &mut Check<'_>, keys: &[(At<String>, At<i32>)], of: &str) {
+    for (_, direction) in keys.iter().filter(|(_, at)| at.value != 1 && at.value != -1) {
+        let message = format!("{} is not a direction of {of}", direction.value);
+        check.wrong(direction.place, message, "write 1 or -1");
+    }
 }

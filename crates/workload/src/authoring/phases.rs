@@ -214,6 +214,10 @@ fn key_choice(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> KeyChoice {
 fn check_deletes(check: &mut Check<'_>, given: &At<yaml::PhaseYaml>, operations: &[Operation]) {
     let deletes = |made: &&Operation| about(made.kind).deletes;
     let Some(delete) = operations.iter().find(deletes) else { return };
+    if delete.kind == OperationKind::DeleteMany && operations.len() > 1 {
+        let message = "delete_many in a mix leaves documents that are not known";
+        check.wrong(given.place, message, "move it to a separate phase");
+    }
     if let Some(other) = operations.iter().find(|made| {
         made.collection == delete.collection
             && inserts(made) == 0

@@ -126,6 +126,14 @@ fn drops_once(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::PhaseYaml>)
         let hint = "move the drop to a separate phase with `operations: 1`";
         check.wrong(place_of(given), "a collection is dropped once", hint);
     }
+    let alike = |made: &Operation| made.filter.as_ref().is_some_and(|it| it.stamps.is_empty());
+    let all = |made: &Operation| made.kind == OperationKind::DeleteMany && alike(made);
+    if phase.operations.iter().any(all) && !once {
+        let place = given.value.filter.as_ref().map_or(place_of(given), |filter| filter.place);
+        let message = "the first operation deletes all documents of this filter";
+        let hint = "add `operations: 1`, or put a `{$stamp: key}` into the filter";
+        check.wrong(place, message, hint);
+    }
 }
 
 /// A collection that a pipeline reads beside the one that it begins with.
@@ -190,6 +198,15 @@ impl Site<'_> {
             let place = given.value.range.as_ref().map_or(place, |at| at.place);
             let message = format!("a range of {range} of {documents} keys");
             check.wrong(place, message, format!("from 1 to {}", documents.max(1)));
+        }
+        if let (OperationKind::DeleteMany, Meaning::Range(_)) =
+            (self.made.kind, meaning(self.made, self.collection))
+            && !population.is_dense()
+        {
+            let message =
+                format!("`{name}` deletes ranges of keys, which have gaps in `{collection}`");
+            let hint = "use loaded documents, of which at most the first ones were deleted before";
+            check.wrong(place, message, hint);
         }
         self.check_shape(check, place);
         if inserting {

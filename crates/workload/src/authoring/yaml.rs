@@ -159,6 +159,18 @@ with_shared_keys! {
         limit: Option<At<Amount>>,
         /// Fields of the documents that are answered, as the server takes it.
         projection: Option<At<YamlTree>>,
+        /// Order of the documents, field by field: `{number: -1}` begins with the largest number.
+        sort: Option<At<NamedEntries<At<i32>>>>,
+        /// Documents that are passed over before the first one is answered; needs `sort`.
+        skip: Option<At<u32>>,
+        /// The index to use, written as in the collection's `indexes`; `_id` is one of them.
+        hint: Option<At<IndexYaml>>,
+        /// How strings are compared, as the server takes it: `{locale: en, strength: 2}`.
+        collation: Option<At<YamlTree>>,
+        /// Longest time on the server, after which it refuses the operation.
+        max_time: Option<At<Time>>,
+        /// Field whose different values distinct answers.
+        field: Option<At<String>>,
         /// Documents in one batch of the cursor.
         batch_size: Option<At<u32>>,
         /// Documents (parts of a bulk_write) of one call; `all`: a worker's share of the phase's

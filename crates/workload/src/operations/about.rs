@@ -13,6 +13,8 @@ pub struct About {
     pub inserts: bool,
     /// Whether it deletes the document of its key.
     pub deletes: bool,
+    /// Whether it only changes fields of documents that are there, and none made of the key.
+    pub updates: bool,
     /// Whether its answer holds documents.
     pub reads_documents: bool,
     /// How its right answer is known.
@@ -45,6 +47,8 @@ pub enum AnswerSource {
     Unread,
     /// By its filter, where that is made of the key.
     ByFilter,
+    /// By its filter, each of whose documents is deleted once.
+    Deleted,
     /// All documents of its collection.
     All,
     /// As those of its parts.
@@ -75,6 +79,7 @@ impl About {
             concerns: Concerns::None,
             inserts: false,
             deletes: false,
+            updates: false,
             reads_documents: false,
             answers: AnswerSource::Nothing,
             counted: ServerCount::AsCommand,

@@ -3,13 +3,17 @@
 use super::about::About;
 use super::making::Making;
 
-pub const ABOUT: About =
-    About { keys: &["collection", "by"], deletes: true, ..About::write("opcounters.delete", make) };
+pub const ABOUT: About = About {
+    keys: &["collection", "by", "filter"],
+    deletes: true,
+    ..About::write("opcounters.delete", make)
+};
 
-fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+/// The same for one and for many.
+pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     if let Some(capped) = making.collection().filter(|it| it.capped.is_some()) {
         let message = format!("`{}` is capped: nothing can be deleted there", capped.name);
         making.check.wrong(making.place, message, "use a collection that is not capped");
     }
-    making.filter_by_key()
+    making.filter()
 }

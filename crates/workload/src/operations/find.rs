@@ -4,7 +4,21 @@ use super::about::{About, AnswerSource, Concerns, ServerCount};
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "range", "filter", "limit", "projection", "batch_size", "shape"],
+    keys: &[
+        "collection",
+        "by",
+        "range",
+        "filter",
+        "sort",
+        "skip",
+        "limit",
+        "hint",
+        "collation",
+        "max_time",
+        "projection",
+        "batch_size",
+        "shape",
+    ],
     concerns: Concerns::Read,
     reads_documents: true,
     answers: AnswerSource::ByFilter,
@@ -15,6 +29,7 @@ pub const ABOUT: About = About {
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.limit();
     making.filter()?;
+    making.find_options();
     making.read_documents();
     Some(())
 }

@@ -4,7 +4,18 @@ use super::about::{About, AnswerSource, Concerns, ServerCount};
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "filter", "projection", "shape"],
+    keys: &[
+        "collection",
+        "by",
+        "range",
+        "filter",
+        "sort",
+        "hint",
+        "collation",
+        "max_time",
+        "projection",
+        "shape",
+    ],
     concerns: Concerns::Read,
     reads_documents: true,
     answers: AnswerSource::ByFilter,
@@ -14,6 +25,7 @@ pub const ABOUT: About = About {
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.filter()?;
+    making.find_options();
     making.read_documents();
     Some(())
 }

@@ -5,10 +5,22 @@ use super::making::Making;
 use super::update_one;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "set", "update", "shape"],
+    keys: &[
+        "collection",
+        "by",
+        "range",
+        "filter",
+        "sort",
+        "collation",
+        "max_time",
+        "set",
+        "update",
+        "shape",
+    ],
+    updates: true,
     reads_documents: true,
-    // Which of its updates it comes after depends on the workers.
-    answers: AnswerSource::Unknown,
+    // What it adds up is made of the key, which no update changes.
+    answers: AnswerSource::ByFilter,
     // Servers do not agree on the counter.
     counted: ServerCount::AsCommand,
     ..About::write("opcounters.update", make)
@@ -17,6 +29,7 @@ pub const ABOUT: About = About {
 /// The same for a read and an update in two calls.
 pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     update_one::make(making)?;
+    making.find_options();
     making.read_documents();
     Some(())
 }

@@ -125,13 +125,6 @@ impl<'s> Making<'_, '_, 's> {
         self.made.shape = Some(shape.value.clone());
     }
 
-    /// The document of the key is looked for.
-    pub fn filter_by_key(&mut self) -> Option<()> {
-        let collection = self.collection()?;
-        self.made.filter = Some(filter_by(self.check, self.keys, collection)?);
-        Some(())
-    }
-
     /// Makes the filter: the key, a range of keys, or a filter of the workload.
     pub fn filter(&mut self) -> Option<()> {
         let collection = self.collection()?;
@@ -153,15 +146,22 @@ impl<'s> Making<'_, '_, 's> {
 
     /// The field that is added up: the one looked for, else any whole number made of the key.
     fn sum_field(&mut self) {
+        let by = self.keys.by.as_ref().map_or("_id", |by| by.value.as_str());
+        self.sum_whole(|_| true);
+        self.sum_whole(|stamp| stamp.path[0] == by);
+    }
+
+    /// Adds up a whole number made of the key, if there is such a one.
+    pub fn sum_whole(&mut self, wanted: impl Fn(&Stamp) -> bool) {
         let whole = |stamp: &&Stamp| {
             stamp.path.len() == 1
                 && stamp.from == StampSource::Key
                 && matches!(stamp.form, StampForm::Int32 | StampForm::Int64)
         };
-        let by = self.keys.by.as_ref().map_or("_id", |by| by.value.as_str());
         let stamps = self.collection().map_or(&[][..], |it| &it.stamps);
-        let found = stamps.iter().filter(whole).max_by_key(|stamp| stamp.path[0] == by);
-        self.made.sum_field = found.map(|stamp| stamp.path[0].clone());
+        if let Some(found) = stamps.iter().filter(whole).rfind(|stamp| wanted(stamp)) {
+            self.made.sum_field = Some(found.path[0].clone());
+        }
     }
 
     pub fn upsert(&mut self) {

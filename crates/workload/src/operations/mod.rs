@@ -2,6 +2,7 @@
 //! known, how the server counts it. `operation_kind.rs` lists them.
 
 mod about;
+mod find_options;
 mod making;
 
 use crate::operation_kind::{OperationKind, OperationWord, for_every_kind};
@@ -32,6 +33,12 @@ macro_rules! declare {
     };
 }
 for_every_kind!(declare);
+
+/// Whether it may change which documents there are, or by which keys they are found.
+pub fn changes_documents(made: &Operation) -> bool {
+    let about = about(made.kind);
+    (about.writes)(made) && (!about.updates || made.upsert == Some(true))
+}
 
 /// Documents that one operation inserts, a full batch of them.
 pub fn inserts(operation: &Operation) -> u64 {

@@ -4,10 +4,11 @@ use super::about::{About, AnswerSource, ServerCount};
 use super::find_one_and_update;
 
 pub const ABOUT: About = About {
-    keys: find_one_and_update::ABOUT.keys,
+    keys: &["collection", "by", "set", "update", "shape"],
+    updates: true,
     reads_documents: true,
-    // Which of its updates it comes after depends on the workers.
-    answers: AnswerSource::Unknown,
+    // What it adds up is made of the key, which no update changes.
+    answers: AnswerSource::ByFilter,
     // Two counters, of which one operation has only one.
     counted: ServerCount::AsCommand,
     ..About::write("opcounters.update", find_one_and_update::make)

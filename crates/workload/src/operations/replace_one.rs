@@ -4,12 +4,12 @@ use super::about::About;
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "document_of", "upsert", "shape"],
+    keys: &["collection", "by", "filter", "document_of", "upsert", "shape"],
     ..About::write("opcounters.update", make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
-    making.filter_by_key()?;
+    making.filter()?;
     making.documents()?;
     making.shape();
     making.upsert();

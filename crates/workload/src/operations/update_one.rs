@@ -14,13 +14,14 @@ use crate::plan::{Collection, Stamp, StampSource, Template};
 use bson::{Bson, Document};
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "set", "update", "upsert"],
+    keys: &["collection", "by", "filter", "set", "update", "upsert"],
+    updates: true,
     ..About::write("opcounters.update", make)
 };
 
-/// The same for those that answer the document.
+/// The same for many, and for those that answer the document.
 pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
-    making.filter_by_key()?;
+    making.filter()?;
     making.made.update = Some(update(making)?);
     making.upsert();
     Some(())
@@ -94,11 +95,24 @@ fn check_update(check: &mut Check<'_>, update: &At<YamlTree>, collection: &Colle
                 not_the_key(check, &name.value, name.place, collection);
             }
         }
+        if let ("$rename", YamlTree::Map(fields)) = (operator.value.as_str(), &fields.value) {
+            for (_, new) in fields {
+                if let YamlTree::String(name) = &new.value {
+                    not_the_key(check, name, new.place, collection);
+                }
+            }
+        }
     }
 }
 
 fn not_the_key(check: &mut Check<'_>, name: &str, place: Location, collection: &Collection) {
-    let is_key = |stamp: &Stamp| stamp.from == StampSource::Key && stamp.path.join(".") == name;
+    // A field within it, or around it, is replaced as well.
+    let overlap = |path: &str| {
+        path == name
+            || path.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+            || name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let is_key = |stamp: &Stamp| stamp.from == StampSource::Key && overlap(&stamp.path.join("."));
     if name == "_id" || collection.stamps.iter().any(is_key) {
         let message = format!("`{name}` is made of the key: later operations would not find it");
         check.wrong(place, message, "change another field");

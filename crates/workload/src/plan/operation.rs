@@ -40,6 +40,24 @@ pub struct Operation {
     /// Fields of finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<Template>,
+    /// Order of the documents of finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<Template>,
+    /// Documents of a find that are passed over first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<u32>,
+    /// Fields of the index that finds use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Template>,
+    /// How finds compare strings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<Template>,
+    /// Longest time of finds on the server, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    /// distinct: the field whose values are answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
     /// Update document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Template>,
@@ -86,6 +104,12 @@ impl Operation {
             lazy: None,
             filter: None,
             projection: None,
+            sort: None,
+            skip: None,
+            hint: None,
+            collation: None,
+            max_time_ms: None,
+            field: None,
             update: None,
             pipeline: None,
             command: None,
@@ -101,7 +125,16 @@ impl Operation {
 
     /// Returns the templates, each once.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
-        let all = [&self.filter, &self.projection, &self.update, &self.pipeline, &self.command];
+        let all = [
+            &self.filter,
+            &self.projection,
+            &self.sort,
+            &self.hint,
+            &self.collation,
+            &self.update,
+            &self.pipeline,
+            &self.command,
+        ];
         all.into_iter().flatten()
     }
 

@@ -32,6 +32,8 @@ pub fn document_bytes(plan: &Plan, number: usize) -> Option<DocumentBytes> {
             OperationKind::Command
             | OperationKind::Noop
             | OperationKind::Count
+            | OperationKind::Distinct
+            | OperationKind::UpdateMany
             | OperationKind::EstimatedCount
             | OperationKind::BulkWrite
             | OperationKind::Transaction => {

@@ -11,7 +11,10 @@ const SHUFFLED_MAX: u64 = 1 << 24;
 
 /// The documents that a phase deletes.
 pub struct Deletions {
-    pub documents: u64,
+    /// Stretches of documents, each deleted at once.
+    pub stretches: u64,
+    /// Documents of one.
+    pub length: u64,
     /// None: one after the other.
     shuffled: Option<Vec<u64>>,
     /// Whether each lap deletes those behind the one before.
@@ -23,7 +26,7 @@ impl Deletions {
         plan: &Plan,
         phase: &Phase,
         round: u64,
-        population: &Population,
+        (population, length): (&Population, u64),
         guids: bool,
     ) -> Self {
         let in_turn = matches!(phase.keys, KeyChoice::Sequential | KeyChoice::Contiguous { .. });
@@ -35,35 +38,36 @@ impl Deletions {
             && !phase.pacing.is_open()
             && deletes_alone(phase)
             && population.is_dense();
-        let documents = population.len();
-        let shuffled = (!in_turn).then(|| shuffled(plan, phase, round, documents));
-        Self { documents, shuffled, advance }
+        let stretches = population.len() / length;
+        let shuffled = (!in_turn).then(|| shuffled(plan, phase, round, stretches));
+        Self { stretches, length, shuffled, advance }
     }
 
-    /// The number of the next document of a sequence that has deleted so many.
+    /// The number of the first document of a sequence's next deletion, after so many.
     pub fn number(&self, phase: &Phase, sequence: u64, of: u64, deleted: u64) -> Option<u64> {
         if deleted >= self.share(phase, sequence, of) {
             return None;
         }
         if let KeyChoice::Contiguous { from } = phase.keys {
-            let own = range_of(self.documents, sequence, of);
+            let own = range_of(self.stretches, sequence, of);
             let size = own.end - own.start;
-            return Some(own.start + (behind(size, from) + deleted) % size);
+            return Some((own.start + (behind(size, from) + deleted) % size) * self.length);
         }
         let at = sequence + of * deleted;
-        match &self.shuffled {
-            Some(order) => order.get(at as usize).copied(),
-            None => Some(at),
-        }
+        let at = match &self.shuffled {
+            Some(order) => *order.get(at as usize)?,
+            None => at,
+        };
+        Some(at * self.length)
     }
 
-    /// Documents that are one sequence's to delete.
+    /// Deletions that are one sequence's.
     pub fn share(&self, phase: &Phase, number: u64, of: u64) -> u64 {
         if let KeyChoice::Contiguous { .. } = phase.keys {
-            let own = range_of(self.documents, number, of);
+            let own = range_of(self.stretches, number, of);
             return own.end - own.start;
         }
-        (self.documents + of - 1).saturating_sub(number) / of
+        (self.stretches + of - 1).saturating_sub(number) / of
     }
 }
 

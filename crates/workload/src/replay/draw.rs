@@ -72,7 +72,11 @@ impl<'a> Draw<'a> {
         });
         let guids = phase.operations.iter().any(takes_guid);
         let deleting = operations().filter(|((made, _), _)| about(made.kind).deletes);
-        let deletions = deleting.map(|(_, population)| population).min_by_key(|it| it.len());
+        let deleting = deleting.map(|((made, collection), population)| {
+            let length = collection.and_then(|it| population.deleted_at_once(made, it));
+            (population, length.unwrap_or(1).max(1))
+        });
+        let deletions = deleting.min_by_key(|(population, _)| population.len());
         let deletions = deletions.map(|it| Deletions::new(plan, phase, request.round, it, guids));
         Self {
             keys: keys.collect(),

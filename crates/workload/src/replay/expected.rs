@@ -3,8 +3,12 @@
 use super::population::Population;
 use super::schedule::{Record, Schedule};
 use super::selected_documents::{Meaning, meaning};
-use crate::operations::{AnswerSource, about, answers_nothing, inserted_by_command, returned};
-use crate::plan::{Collection, Operation, Phase, Plan, StampSource, Template};
+use crate::operations::{
+    AnswerSource, about, answers_nothing, changes_documents, inserted_by_command, returned,
+};
+use crate::plan::{
+    Collection, Operation, OperationKind, Phase, Plan, Stamp, StampForm, StampSource, Template,
+};
 
 /// Keys of one range that are looked up one by one, where documents have gaps between them.
 const LOOKED_UP_MAX: u64 = 100_000;
@@ -50,7 +54,10 @@ impl Expectation {
     /// None where the answers depend on the order in which workers write.
     pub fn new(plan: &Plan, number: usize) -> Option<Self> {
         let phase = &plan.phases[number];
-        if phase.writes && phase.sequence.is_empty() {
+        let alone = phase.operations.len() == 1;
+        let deletes_alone = |made: &Operation| alone && about(made.kind).deletes;
+        let changes = |made: &Operation| changes_documents(made) && !deletes_alone(made);
+        if phase.operations.iter().any(changes) && phase.sequence.is_empty() {
             return None;
         }
         let (plan, numbers) = plan.unrolled(number);
@@ -98,6 +105,7 @@ pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
         AnswerSource::Unread if answers_nothing(made) => true,
         AnswerSource::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
         AnswerSource::ByFilter
+        | AnswerSource::Deleted
         | AnswerSource::All
         | AnswerSource::ByStages
         | AnswerSource::Unknown => known,
@@ -116,6 +124,8 @@ enum AnswerRule {
     Parts,
     /// It cannot be known.
     Unknown,
+    /// It adds so many documents each time.
+    Each(u64),
     Of(Box<SelectedDocuments>),
 }
 
@@ -123,16 +133,34 @@ enum AnswerRule {
 struct SelectedDocuments {
     meaning: Meaning,
     population: Population,
+    /// In which order they come.
+    order: KeyOrder,
+    /// Documents that are passed over first.
+    skip: u64,
+    /// Documents of one answer at most.
+    most: u64,
     /// What is then made of them.
     pipeline: Option<Template>,
     /// Added to the key in the summed field; None where nothing is summed.
     sum_add: Option<i64>,
 }
 
+/// An order of documents, as their keys have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyOrder {
+    Ascending,
+    Descending,
+    Unknown,
+}
+
 fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
     let phase = &plan.phases[number];
     match about(made.kind).answers {
-        AnswerSource::ByFilter | AnswerSource::All | AnswerSource::ByStages => {}
+        _ if is_unanswered(made) => return AnswerRule::Unknown,
+        AnswerSource::ByFilter
+        | AnswerSource::Deleted
+        | AnswerSource::All
+        | AnswerSource::ByStages => {}
         AnswerSource::ByParts => return AnswerRule::Parts,
         AnswerSource::Unknown => return AnswerRule::Unknown,
         AnswerSource::Nothing | AnswerSource::Unread => return AnswerRule::Nothing,
@@ -142,10 +170,14 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
     };
     let population = Population::before(plan, number, collection);
     let of = &made.collection;
+    if about(made.kind).answers == AnswerSource::Deleted {
+        let documents = population.deleted_at_once(made, collection);
+        return documents.map_or(AnswerRule::Unknown, AnswerRule::Each);
+    }
     let changes = phase
         .operations
         .iter()
-        .any(|other| (about(other.kind).writes)(other) && other.collections().any(|it| it == of));
+        .any(|other| changes_documents(other) && other.collections().any(|it| it == of));
     let meaning = match about(made.kind).answers {
         AnswerSource::All => Meaning::All,
         _ => meaning(made, collection),
@@ -165,12 +197,56 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
         return AnswerRule::Unknown;
     }
     let foreign = || plan.phases.iter().any(|phase| has_foreign_documents(plan, phase, collection));
+    let key_stamp = |field: &str| collection.stamps.iter().find(|it| is_of_key(it, field));
+    // Values made of the key are all different.
+    let values = made.field.as_deref().is_some_and(|field| key_stamp(field).is_none() || foreign());
     let sum_add = sum_add(made, collection);
-    if sum_add.is_some() && foreign() {
+    if values || sum_add.is_some() && foreign() {
         return AnswerRule::Unknown;
     }
-    let pipeline = made.pipeline.clone();
-    AnswerRule::Of(Box::new(SelectedDocuments { meaning, population, pipeline, sum_add }))
+    let order = match order(made, collection) {
+        order if order == KeyOrder::Unknown || !foreign() => order,
+        _ => KeyOrder::Unknown,
+    };
+    let one = matches!(
+        made.kind,
+        OperationKind::FindOne | OperationKind::FindOneAndUpdate | OperationKind::ReadModifyWrite
+    );
+    let (skip, pipeline) = (made.skip.unwrap_or(0).into(), made.pipeline.clone());
+    let most = if one { 1 } else { u64::MAX };
+    let selected = SelectedDocuments { meaning, population, order, skip, most, pipeline, sum_add };
+    AnswerRule::Of(Box::new(selected))
+}
+
+/// A write whose answer no adapter waits for.
+fn is_unanswered(made: &Operation) -> bool {
+    let concern = made.write_concern.as_ref();
+    about(made.kind).answers != AnswerSource::Nothing
+        && concern.is_some_and(|concern| concern["w"] == 0)
+}
+
+/// The order that a sort makes, where its first field grows with the key.
+fn order(made: &Operation, collection: &Collection) -> KeyOrder {
+    let Some((field, way)) = made.sort.as_ref().and_then(|sort| sort.document.iter().next()) else {
+        return KeyOrder::Unknown;
+    };
+    let grows = |stamp: &&Stamp| {
+        let unordered = match stamp.form {
+            StampForm::Guid | StampForm::GuidString => true,
+            StampForm::String => stamp.width.is_none(),
+            _ => false,
+        };
+        is_of_key(stamp, field) && !unordered
+    };
+    match collection.stamps.iter().find(grows) {
+        None => KeyOrder::Unknown,
+        Some(_) if way.as_i32() == Some(1) => KeyOrder::Ascending,
+        Some(_) => KeyOrder::Descending,
+    }
+}
+
+fn is_of_key(stamp: &Stamp, field: &str) -> bool {
+    stamp.from == StampSource::Key && stamp.path.join(".") == field
 }
 
 /// Whether a phase puts documents of another collection's form into this one.
@@ -191,6 +267,7 @@ impl AnswerRule {
     fn to(&self, record: &Record) -> Expected {
         match self {
             Self::Nothing => NOTHING,
+            Self::Each(documents) => Expected { documents: Some(*documents), sum: Some(0) },
             // Where a record moves on, its last lap is the adapter's to say.
             Self::Of(_) if record.advances => UNKNOWN,
             Self::Of(documents) => documents.to(record),
@@ -201,10 +278,11 @@ impl AnswerRule {
 
 impl SelectedDocuments {
     fn to(&self, record: &Record) -> Expected {
-        let limit = if record.count == 0 { u64::MAX } else { record.count.into() };
+        let limit = if record.count == 0 { self.most } else { record.count.into() };
         let key = record.key;
         let dense = self.population.is_dense();
         let (keys, gaps) = match self.meaning {
+            Meaning::One if self.skip > 0 => return self.of_keys(0, Some(0)),
             Meaning::One => return self.of_keys(1, Some(u128::from(key))),
             _ if dense => {
                 let end = self.population.next_key_loaded();
@@ -216,19 +294,28 @@ impl SelectedDocuments {
                 }
             }
             Meaning::Range(length) => (key..key + length, true),
-            _ => return self.of_keys(self.population.len().min(limit), None),
+            _ => {
+                let rest = self.population.len().saturating_sub(self.skip);
+                return self.of_keys(rest.min(limit), None);
+            }
         };
-        let (found, sum) = if gaps {
-            let there = || keys.clone().filter(|key| self.population.contains(*key));
-            (there().count() as u64, there().map(u128::from).sum::<u128>())
+        let there = || keys.clone().filter(|key| self.population.contains(*key));
+        let found = if gaps { there().count() as u64 } else { keys.end.saturating_sub(keys.start) };
+        let taken = found.saturating_sub(self.skip).min(limit);
+        let first = match self.order {
+            KeyOrder::Ascending => self.skip,
+            KeyOrder::Descending => found.saturating_sub(self.skip + taken),
+            // Which of them the server picks is not said.
+            KeyOrder::Unknown if taken < found => return self.of_keys(taken, None),
+            KeyOrder::Unknown => 0,
+        };
+        let sum = if gaps {
+            there().skip(first as usize).take(taken as usize).map(u128::from).sum()
         } else {
-            let found = keys.end.saturating_sub(keys.start);
-            let (first, number) = (u128::from(keys.start), u128::from(found));
-            (found, number * first + number * number.saturating_sub(1) / 2)
+            let (first, number) = (u128::from(keys.start + first), u128::from(taken));
+            number * first + number * number.saturating_sub(1) / 2
         };
-        // Which of them the server picks is not said.
-        let sum = Some(sum).filter(|_| found <= limit);
-        self.of_keys(found.min(limit), sum)
+        self.of_keys(taken, Some(sum))
     }
 
     /// So many documents, whose keys have this sum.

@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::dealing::{Dealing, Keyed, sequences};
 use super::key_choice::{behind, range_of};
 use super::random::guid_of;
+use super::selected_documents::{Meaning, meaning};
 use crate::operations::about;
-use crate::plan::{Collection, KeyChoice, Limit, OperationKind, Phase, Plan};
+use crate::plan::{Collection, KeyChoice, Limit, Operation, OperationKind, Phase, Plan};
 
 /// The documents of a collection, each by its number in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +97,17 @@ impl Population {
         self.inserted.is_empty() && self.deleted.iter().all(|gone| gone.start == 0)
     }
 
+    /// Documents that one deletion removes; None where the core does not know which.
+    pub fn deleted_at_once(&self, made: &Operation, collection: &Collection) -> Option<u64> {
+        let many = made.kind == OperationKind::DeleteMany && self.known;
+        match meaning(made, collection) {
+            Meaning::One => Some(1),
+            Meaning::Range(length) if many && self.is_dense() => Some(length),
+            Meaning::All if many => Some(self.len()),
+            _ => None,
+        }
+    }
+
     fn made(&self) -> u64 {
         self.loaded + self.inserted.iter().map(Dealing::len).sum::<u64>()
     }
@@ -157,7 +169,10 @@ impl Population {
                     self.next_key += dealing.keys();
                     self.inserted.push(dealing);
                 }
-                Some(count) if about.deletes => self.delete(phase, count),
+                Some(count) if about.deletes => match self.deleted_at_once(made, collection) {
+                    Some(length) => self.delete(phase, count, length.max(1)),
+                    None => self.known = false,
+                },
                 _ => {
                     let changes = about.inserts
                         || about.deletes
@@ -169,15 +184,15 @@ impl Population {
         }
     }
 
-    /// The documents that the first `count` deletions meet.
-    fn delete(&mut self, phase: &Phase, count: u64) {
-        let documents = self.len();
+    /// The documents that the first `count` deletions meet, each so many at once.
+    fn delete(&mut self, phase: &Phase, count: u64, length: u64) {
+        let stretches = self.len() / length;
         let mut gone = Vec::new();
         match phase.keys {
             KeyChoice::Contiguous { from } => {
                 let of = sequences(phase);
                 for worker in 0..of {
-                    let own = range_of(documents, worker, of);
+                    let own = range_of(stretches, worker, of);
                     let size = own.end - own.start;
                     let wanted = (count / of + u64::from(worker < count % of)).min(size);
                     let start = own.start + behind(size, from);
@@ -186,12 +201,13 @@ impl Population {
                     gone.push(own.start..own.start + wanted - (end - start));
                 }
             }
-            KeyChoice::Sequential => gone.push(0..count.min(documents)),
+            KeyChoice::Sequential => gone.push(0..count.min(stretches)),
             // Shuffled: which ones are gone is known where all are.
-            _ if count >= documents => gone.push(0..documents),
+            _ if count >= stretches => gone.push(0..stretches),
             _ => self.known = false,
         }
-        let made: Vec<_> = gone.into_iter().flat_map(|numbers| self.made_ones(&numbers)).collect();
+        let numbers = gone.into_iter().map(|it| it.start * length..it.end * length);
+        let made: Vec<_> = numbers.flat_map(|numbers| self.made_ones(&numbers)).collect();
         self.deleted.extend(made);
         self.deleted.sort_by_key(|gone| gone.start);
     }

@@ -119,7 +119,7 @@ impl Draw<'_> {
             (Some((dealing, _)), _) => dealing.steps(inserted),
             (None, Some(deletions)) if deletions.advance => {
                 let apart = if self.phase.keys == KeyChoice::Sequential { of } else { 1 };
-                Steps { lap: apart * length, item: 0 }
+                Steps { lap: apart * length * deletions.length, item: 0 }
             }
             _ => Steps::default(),
         }
@@ -138,7 +138,7 @@ impl Draw<'_> {
                 Limit::Operations { count, .. } => count.div_ceil(all),
                 Limit::Duration { .. } => u64::MAX,
             };
-            let keys = deletions.documents.div_ceil(all).min(asked);
+            let keys = deletions.stretches.div_ceil(all).min(asked);
             return keys.min(file).max(1);
         }
         let Some((number, made)) = single else {

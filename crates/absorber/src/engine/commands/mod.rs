@@ -27,6 +27,7 @@ pub fn named(name: &[u8]) -> Option<CommandHandler> {
         b"getMore" => queries::get_more,
         b"killCursors" => queries::kill_cursors,
         b"count" => queries::count,
+        b"distinct" => queries::distinct,
         b"findAndModify" | b"findandmodify" => modify::find_and_modify,
         b"aggregate" => pipeline::aggregate,
         b"commitTransaction" | b"abortTransaction" => transactions::end,

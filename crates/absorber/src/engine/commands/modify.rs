@@ -4,18 +4,23 @@ use wire::raw::{EMPTY, Value, kind};
 
 use super::super::Engine;
 use super::super::args::{CommandArgs, document, flag};
-use super::super::change::{self, id_of};
+use super::super::change::{self, UpdateScope, id_of};
 use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault};
+use super::super::sort_order::SortOrder;
 use super::super::update::Update;
 use super::super::writer::Writer;
 
-/// `{findAndModify: collection, query, update, new, upsert}`
+const KNOWN: &[&[u8]] = &[b"query", b"sort", b"update", b"new", b"upsert", b"remove", b"hint"];
+
+/// `{findAndModify: collection, query, sort, update, new, upsert}`
 pub fn find_and_modify(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     let name = request.collection()?;
     let (mut filter, mut update, mut shows_new, mut upsert) = (EMPTY, None, false, false);
-    for field in request.fields(&[b"query", b"update", b"new", b"upsert", b"remove", b"hint"])? {
+    let mut order = SortOrder::Any;
+    for field in request.fields(KNOWN)? {
         match field.name {
             b"query" => filter = document(&field)?,
+            b"sort" => order = SortOrder::parse(document(&field)?)?,
             b"update" if field.value.kind == kind::ARRAY => {
                 return Err(Fault::not_here("updates by pipelines"));
             }
@@ -33,7 +38,8 @@ pub fn find_and_modify(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<W
     }
     let nothing = || Fault::new(FAILED_TO_PARSE, "an update must be specified");
     let update = update.ok_or_else(nothing)?;
-    let updated = change::update(&engine.store, name, filter, &update, false, upsert)?;
+    let first = UpdateScope::First(&order);
+    let updated = change::update(&engine.store, name, filter, &update, first, upsert)?;
 
     let mut reply = Writer::new(512);
     let at = reply.open(kind::DOCUMENT, "lastErrorObject");

@@ -1,15 +1,18 @@
-//! find, getMore, killCursors, count.
+//! find, getMore, killCursors, count, distinct.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wire::raw::{EMPTY, Value, fields, get, kind};
+use wire::raw::{DOCUMENT_BYTES_MAX, EMPTY, Value, fields, get, kind};
 
 use super::super::Engine;
 use super::super::args::{CommandArgs, count as count_of, document, flag, long, signed};
 use super::super::cursor::{Cursor, CursorSource, SLOT_BYTES};
 use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault};
+use super::super::field_path::FieldPath;
 use super::super::filter::Filter;
+use super::super::key_encoding::key_of;
 use super::super::projection::Projection;
 use super::super::query_plan::{DocumentWalk, Selector, WalkStep};
 use super::super::sort_order::{SortOrder, sort_key};
@@ -287,5 +290,53 @@ pub fn count(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
     n = if limit > 0 { n.min(limit) } else { n };
     let mut reply = Writer::new(32);
     reply.count("n", n);
+    Ok(reply.ok())
+}
+
+/// `{distinct: collection, key, query}`
+pub fn distinct(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
+    let name = request.collection()?;
+    let (mut filter, mut path) = (EMPTY, None);
+    for field in request.fields(&[b"key", b"query", b"hint"])? {
+        match field.name {
+            b"query" => filter = document(&field)?,
+            b"key" => {
+                let text = field.value.text().ok_or_else(|| Fault::wrong_type("key", "string"))?;
+                path = Some(FieldPath::bounded(text.as_bytes())?);
+            }
+            _ => {}
+        }
+    }
+    let path = path.ok_or_else(|| Fault::missing("key"))?;
+    let wanted = Selector::parse(filter)?;
+    let (mut values, mut bytes, mut good) = (BTreeMap::new(), 0, Ok(()));
+    if let Some(collection) = engine.store.find(name) {
+        let data = collection.read();
+        let mut walk = DocumentWalk::new(&data, wanted, &SortOrder::Any, false);
+        walk.run(&data, &mut |_, document| {
+            path.any(document.bytes(), &mut |value| {
+                let Some(value) = value else { return false };
+                if value.kind == kind::ARRAY {
+                    good = Err(Fault::not_here("the different values of arrays"));
+                }
+                values.entry(key_of(value)).or_insert_with(|| {
+                    bytes += value.bytes.len();
+                    (value.kind, value.bytes.to_vec())
+                });
+                false
+            });
+            if bytes > DOCUMENT_BYTES_MAX {
+                good = Err(Fault::new(17217, "distinct too big, 16mb cap"));
+            }
+            if good.is_ok() { WalkStep::Go } else { WalkStep::Pause }
+        })?;
+    }
+    good?;
+    let mut reply = Writer::new(bytes + 64);
+    let array = reply.open(kind::ARRAY, "values");
+    for (index, (kind, bytes)) in values.values().enumerate() {
+        reply.element(index, Value { kind: *kind, bytes });
+    }
+    reply.close(array);
     Ok(reply.ok())
 }

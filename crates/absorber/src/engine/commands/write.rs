@@ -4,7 +4,7 @@ use wire::raw::{fields, kind};
 
 use super::super::Engine;
 use super::super::args::{CommandArgs, check_collation, document, flag};
-use super::super::change::{self, id_of};
+use super::super::change::{self, UpdateScope, id_of};
 use super::super::fault::{FAILED_TO_PARSE, Fallible, Fault, INVALID_NAMESPACE};
 use super::super::update::Update;
 use super::super::writer::Writer;
@@ -117,7 +117,8 @@ impl<'a> UpdateStatement<'a> {
             return Err(Fault::new(FAILED_TO_PARSE, message));
         }
         let name = request.collection()?;
-        change::update(&engine.store, name, self.filter, &update, self.multi, self.upsert)
+        let which = UpdateScope::of(!self.multi);
+        change::update(&engine.store, name, self.filter, &update, which, self.upsert)
     }
 }
 
