@@ -149,8 +149,9 @@ fn metrics() -> impl TypedValueParser<Value = Metric> {
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Experiment folder
-    pub folder: PathBuf,
+    /// Folders of experiments or studies; several become one report
+    #[arg(required = true, value_name = "FOLDER")]
+    pub folders: Vec<PathBuf>,
     /// Format of the report
     #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
     pub format: Format,

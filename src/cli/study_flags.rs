@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
 use super::details_flag::DetailsArgs;
+use super::history_flag::HistoryFlag;
 use super::machine_flags::{MachineArgs, WaitArgs};
 use super::order_flag::OrderArgs;
 use super::progress_flag::ProgressArgs;
@@ -229,6 +230,8 @@ pub struct ResumeArgs {
     pub details: DetailsArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+    #[command(flatten)]
+    pub history: HistoryFlag,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,

@@ -20,9 +20,17 @@ use record::records::{Ended, Experiment};
 /// Folders without an experiment; a store that cannot be read or written.
 pub fn run(args: &HistoryArgs) -> Result<()> {
     let mut experiments = Vec::new();
-    for folder in &args.folders {
-        experiments.extend(below(folder)?);
+    let mut unread = Vec::new();
+    for read in args.folders.iter().flat_map(|folder| below(folder)) {
+        match read {
+            Ok(found) => experiments.extend(found),
+            Err(error) => unread.push(error),
+        }
     }
+    if experiments.is_empty() && !unread.is_empty() {
+        return Err(unread.swap_remove(0));
+    }
+    unread.iter().for_each(|error| say!("left out: {error}"));
     let experiments = match &args.store {
         Some(path) if args.folders.is_empty() => read(path)?,
         Some(path) => {
@@ -53,26 +61,24 @@ fn read(path: &Path) -> Result<Vec<StoredExperiment>> {
 }
 
 /// The experiment of a folder, or those of the folders in it.
-fn below(folder: &Path) -> Result<Vec<StoredExperiment>> {
+fn below(folder: &Path) -> Vec<Result<Option<StoredExperiment>>> {
     let is_one = |path: &Path| path.join("experiment.json").exists();
     if is_one(folder) {
-        return Ok(one(folder)?.into_iter().collect());
+        return vec![one(folder)];
     }
-    let failed = |error: std::io::Error| Error::file("read", folder, &error);
-    let mut parts: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        parts.push(entry.map_err(failed)?.path());
-    }
-    parts.retain(|path| is_one(path));
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()),
+        Err(error) => return vec![Err(Error::file("read", folder, &error))],
+    };
+    let mut parts: Vec<PathBuf> = entries.filter(|path| is_one(path)).collect();
     parts.sort();
     if parts.is_empty() {
-        return Err(Error::usage(
+        return vec![Err(Error::usage(
             format!("{} has no experiment", folder.display()),
             "name the folder of an experiment, or one that contains such folders",
-        ));
+        ))];
     }
-    let experiments = parts.iter().map(|path| one(path)).collect::<Result<Vec<_>>>()?;
-    Ok(experiments.into_iter().flatten().collect())
+    parts.iter().map(|path| one(path)).collect()
 }
 
 /// What is kept of an experiment; None of one that was not finished, which would be a night of

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::run::{gates, interrupted, shown, worth};
+use super::Take;
+use super::run::{interrupted, shown, worth};
 use crate::ask::Ask;
 use crate::cli::ReportArgs;
 use base::error::{Error, Exit, Result};
@@ -14,7 +15,7 @@ use judge::diagnosis::sweep_findings;
 use record::folder::{Folder, Series};
 use record::records::{Ended, Run};
 use record::servers_folder::ServerExperiment;
-use report::{Format, Joint, Report, finding_line, html, json, series, terminal};
+use report::{FolderReport, Format, Joint, Report, finding_line, html, json, series, terminal};
 
 /// None where the folder holds one experiment, or a study.
 pub fn read(path: &Path) -> Result<Option<(Vec<ServerExperiment>, JointAnalysis)>> {
@@ -31,18 +32,21 @@ pub fn read(path: &Path) -> Result<Option<(Vec<ServerExperiment>, JointAnalysis)
 /// `report` of such a folder.
 pub fn report(
     args: &ReportArgs,
+    path: &Path,
     made: &[ServerExperiment],
     mut analysis: JointAnalysis,
-) -> Result<()> {
+    take: Take<'_>,
+) -> Result<Vec<Analysis>> {
     let of_values = analysis.values.iter_mut().flat_map(|it| &mut it.servers.servers);
     for (it, made) in of_values.zip(made) {
         judge::keep(&mut it.analysis, &args.gate, args.gate_unclear);
         let history = args.history.history.as_deref();
         super::experiment_history::hold(&mut it.analysis, &made.experiment, history)?;
     }
-    let shown = (args.format, args.details.details);
-    super::print_result(text(&args.folder, made, &analysis, shown)?.as_bytes())?;
-    gates(&each(&analysis))
+    let over_time = args.format.name == series::FORMAT.name;
+    with_joint(path, made, &analysis, (over_time, args.details.details), take)?;
+    let of_values = analysis.values.into_iter().flat_map(|it| it.servers.servers);
+    Ok(of_values.map(|it| it.analysis).collect())
 }
 
 /// Shows the folder of experiments that `made` just now, and writes their pages. Reports of single
@@ -71,10 +75,10 @@ pub fn finish(ask: &Ask, path: &Path, made: Vec<Result<Folder>>) -> Result<()> {
         shown(&made.folder, analysis, false)?;
     }
     let page = text(path, &begun, &analysis, (html::FORMAT, false))?;
-    record::plain::write_whole(path, PAGE, page.as_bytes())
+    record::plain::write_whole(path, PAGE, &page)
         .map_err(|error| Error::file("write", &path.join(PAGE), &error))?;
     let format = if ask.here.json { json::FORMAT } else { terminal::FORMAT };
-    super::print_result(text(path, &begun, &analysis, (format, ask.here.details))?.as_bytes())?;
+    super::print_result(&text(path, &begun, &analysis, (format, ask.here.details))?)?;
     if stopped {
         return Err(interrupted(&path.canonicalize().unwrap_or_else(|_| path.to_owned())));
     }
@@ -96,12 +100,27 @@ fn text(
     made: &[ServerExperiment],
     analysis: &JointAnalysis,
     (format, details): (Format, bool),
-) -> Result<String> {
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    with_joint(path, made, analysis, (false, details), &mut |it| {
+        bytes = it.text(format)?;
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Passes the joint report on, with what was read over time where that is asked for.
+fn with_joint(
+    path: &Path,
+    made: &[ServerExperiment],
+    analysis: &JointAnalysis,
+    (over_time, details): (bool, bool),
+    take: Take<'_>,
+) -> Result<()> {
     let page = |path: &Path| {
         let page = path.join(PAGE);
         page.exists().then(|| page.display().to_string())
     };
-    let over_time = format.name == series::FORMAT.name;
     let read = |it: &ServerExperiment| {
         let mut options = super::terminal_options(details);
         options.page = page(it.folder.path());
@@ -116,7 +135,12 @@ fn text(
     let (parts, findings) = (parts.collect::<Vec<_>>(), findings(made, analysis, &records));
     let mut options = super::terminal_options(details);
     options.page = page(path);
-    Joint { analysis, parts: &parts, findings: &findings, options: &options }.text(format)
+    take(&FolderReport::Joint(Joint {
+        analysis,
+        parts: &parts,
+        findings: &findings,
+        options: &options,
+    }))
 }
 
 /// Where the time goes over a sweep, for each server.

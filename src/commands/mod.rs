@@ -34,7 +34,7 @@ pub mod workloads;
 use std::fmt;
 use std::io::IsTerminal as _;
 
-use ::report::Options;
+use ::report::{FolderReport, Options};
 use base::error::{Error, Result};
 use base::say;
 use base::say::clean_lines;
@@ -53,6 +53,9 @@ use terminal_size::terminal_size_of;
 fn print(text: &str) -> Result<()> {
     print_result(clean_lines(&mask_text(text)).as_bytes())
 }
+
+/// Receives the report of a folder, which lives no longer than its records.
+type Take<'a> = &'a mut dyn FnMut(&FolderReport<'_>) -> Result<()>;
 
 /// Names the databases that an experiment may have left on somebody else's server.
 fn name_leftovers(folder: &Folder, experiment: &Experiment) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::Take;
 use super::study_drivers::unknown;
 use crate::ask::Here;
 use base::error::{Error, Exit, Result};
@@ -11,22 +12,20 @@ use record::folder::Folder;
 use record::plain;
 use record::records::{Experiment, Run};
 use record::study_folder::StudyRecord;
+use report::{FolderReport, Format, html, json, terminal};
 use studies::{Made, Outcome};
-
-/// A format, and whether a terminal gets everything.
-type Shown<'a> = (&'a str, bool);
 
 /// Writes the page and prints the result, of as many parts as were made.
 pub fn show(record: &StudyRecord, folder: &Path, here: &Here) -> Result<()> {
     let parts = MadeParts::read(record, folder)?;
-    let page = parts.render(record, folder, ("html", false))?;
+    let page = parts.render(record, folder, (html::FORMAT, false))?;
     plain::write_whole(folder, "report.html", &page)
         .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
     for (name, text) in parts.own_files(record, folder)? {
         plain::write_whole(folder, name, text.as_bytes())
             .map_err(|error| Error::file("write", &folder.join(name), &error))?;
     }
-    let format = if here.json { "json" } else { "terminal" };
+    let format = if here.json { json::FORMAT } else { terminal::FORMAT };
     super::print_result(&parts.render(record, folder, (format, here.details))?)?;
     if parts.made.iter().flat_map(|it| &it.3).all(|run| run.phases.is_empty()) {
         return Err(Error::new(
@@ -42,9 +41,11 @@ pub fn show(record: &StudyRecord, folder: &Path, here: &Here) -> Result<()> {
 ///
 /// # Errors
 /// No part that was made; a format that studies do not have.
-pub fn report(folder: &Path, shown: Shown<'_>) -> Result<Vec<u8>> {
+pub fn report(folder: &Path, details: bool, take: Take<'_>) -> Result<()> {
     let record = StudyRecord::read(folder)?;
-    MadeParts::read(&record, folder)?.render(&record, folder, shown)
+    let parts = MadeParts::read(&record, folder)?;
+    let of = (record.study.as_str(), Some(record.scale));
+    parts.with_report(of, parts.left_out(&record), folder, details, take)
 }
 
 /// The report of the one experiment that a study was to an earlier version.
@@ -55,12 +56,14 @@ pub fn report_one(
     study: &str,
     folder: Folder,
     experiment: Experiment,
-    shown: Shown<'_>,
-) -> Result<Vec<u8>> {
+    details: bool,
+    take: Take<'_>,
+) -> Result<()> {
     let path = folder.path().to_owned();
     let runs = folder.runs()?;
     let made = vec![(String::new(), folder, experiment, runs)];
-    MadeParts { made, not_begun: Vec::new() }.rendered((study, None), BTreeMap::new(), &path, shown)
+    let parts = MadeParts { made, not_begun: Vec::new() };
+    parts.with_report((study, None), BTreeMap::new(), &path, details, take)
 }
 
 /// The parts of a study that were made, with their names, and the names of the others.
@@ -90,8 +93,19 @@ impl MadeParts {
         Ok(Self { made, not_begun })
     }
 
-    fn render(&self, record: &StudyRecord, folder: &Path, shown: Shown<'_>) -> Result<Vec<u8>> {
-        self.rendered((&record.study, Some(record.scale)), self.left_out(record), folder, shown)
+    fn render(
+        &self,
+        record: &StudyRecord,
+        folder: &Path,
+        (format, details): (Format, bool),
+    ) -> Result<Vec<u8>> {
+        let of = (record.study.as_str(), Some(record.scale));
+        let mut bytes = Vec::new();
+        self.with_report(of, self.left_out(record), folder, details, &mut |it| {
+            bytes = it.text(format)?;
+            Ok(())
+        })?;
+        Ok(bytes)
     }
 
     fn left_out(&self, record: &StudyRecord) -> BTreeMap<String, String> {
@@ -108,19 +122,20 @@ impl MadeParts {
         Ok(studies::own_files(study, &outcome))
     }
 
-    fn rendered(
+    fn with_report(
         &self,
         (study, scale): (&str, Option<f64>),
         left_out: BTreeMap<String, String>,
         folder: &Path,
-        (format, details): Shown<'_>,
-    ) -> Result<Vec<u8>> {
+        details: bool,
+        take: Take<'_>,
+    ) -> Result<()> {
         let study = studies::find(study).ok_or_else(|| unknown(study))?;
         let outcome = self.outcome(left_out, folder, scale)?;
         let mut options = super::terminal_options(details);
         let page = folder.join("report.html");
         options.page = page.exists().then(|| page.display().to_string());
-        studies::render(study, &outcome, format, &options)
+        take(&FolderReport::Study(&studies::finished(study, &outcome), options))
     }
 
     fn outcome(

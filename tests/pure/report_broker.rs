@@ -15,7 +15,7 @@ use studies::broker::{
     Axes, BrokerStudy, Cloud, Content, Measured, POINTS_MAX, Panel, Row, Since, lost, messages,
     parts, parts_rows, rows, scatter, taking_part,
 };
-use studies::{Made, render};
+use studies::{Made, finished};
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
     let first_and_last = [(1.0, latencies_ms[0]), (axes.messages as f64, 3.0)];
@@ -37,7 +37,8 @@ fn row(arm: &str, axes: Axes, contents: Vec<Content>) -> Row {
 
 fn report(format: &str, folder: &Folder, experiment: &Experiment, runs: &[Run]) -> Vec<u8> {
     let made = Made { part: "", folder, experiment, runs }.into();
-    render(&BrokerStudy, &made, format, &Options::default()).expect("a report")
+    report::study_text(&finished(&BrokerStudy, &made), format, &Options::default())
+        .expect("a report")
 }
 
 /// An element a line, so that a difference can be read.

@@ -97,6 +97,52 @@ fn a_sweep_is_one_table_and_one_picture_in_every_format() {
     let page = report(&lab, "html");
     assert!(page.contains("throughput by warmup") && page.contains("<td class=\"n\">0.2</td>"));
     assert_eq!(page, fs::read_to_string(lab.path("out/report.html")).expect("the page"));
+    several_folders_are_one_report(&lab);
+    a_folder_that_cannot_be_read_is_left_out_of_the_history(&lab);
+}
+
+fn several_folders_are_one_report(lab: &Lab) {
+    let folders = ["report", "out/warmup=0.2", "out"];
+    let text = stdout(&lab.run(folders));
+    let [first, second] = ["── out/warmup=0.2 ──\n", "── out ──\n"].map(|it| text.find(it));
+    assert!(first == Some(0) && second > first, "{text}");
+    assert!(text.contains("noop · ") && text.contains("noop by warmup"), "{text}");
+    let words = |format: &'static str| [&folders[..], &["--format", format]].concat();
+    let page = stdout(&lab.run(words("html")));
+    assert!(page.contains("mongodyno report out&#x2f;warmup=0.2 out --format html"), "{page}");
+    let id = Regex::new(r#" id="([^"]+)""#).expect("a pattern");
+    let ids: Vec<&str> =
+        id.captures_iter(&page).map(|it| it.get(1).expect("an id").as_str()).collect();
+    for id in &ids {
+        assert_eq!(ids.iter().filter(|it| *it == id).count(), 1, "{id} twice");
+    }
+    let link = Regex::new(r##" href="#([^"]+)""##).expect("a pattern");
+    for found in link.captures_iter(&page) {
+        assert!(ids.contains(&&found[1]), "{} leads nowhere", &found[1]);
+    }
+    // The same arm looks the same in both sections.
+    let look = Regex::new(r#"(<svg class="swatch".*?</svg>)slow@1.0.0</th>"#).expect("a pattern");
+    let looks: Vec<&str> =
+        look.captures_iter(&page).map(|it| it.get(1).expect("a look").as_str()).collect();
+    assert!(looks.len() > 3 && looks.iter().all(|it| *it == looks[0]), "{looks:?}");
+    let data = page.split("id=\"data\">").nth(1).and_then(|it| it.split("</script>").next());
+    let data: Value = serde_json::from_str(data.expect("data")).expect("JSON");
+    assert_eq!(data.as_array().map(Vec::len), Some(1), "a sweep has none");
+    let refused = lab.run(words("csv"));
+    let wanted = "--format csv writes one folder at a time";
+    assert!(code(&refused) == 2 && stderr(&refused).contains(wanted), "{}", said(&refused));
+}
+
+fn a_folder_that_cannot_be_read_is_left_out_of_the_history(lab: &Lab) {
+    fs::create_dir(lab.path("broken")).expect("it is new");
+    lab.write("broken/experiment.json", "{");
+    let shown = lab.run(["history", "broken", "missing", "out"]);
+    assert_eq!(code(&shown), 0, "{}", said(&shown));
+    let named = stderr(&shown).lines().filter(|line| line.starts_with("left out: ")).count();
+    assert_eq!(named, 2, "{}", said(&shown));
+    assert!(stdout(&shown).contains("noop"), "{}", said(&shown));
+    let none = lab.run(["history", "broken"]);
+    assert_eq!(code(&none), 2, "{}", said(&none));
 }
 
 #[test]

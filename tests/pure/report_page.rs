@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::browser::{console, find, opened};
 use crate::support::skip;
-use judge::analysis::latencies::PhaseLatency;
+use judge::analysis::latencies::{LatencySecond, PhaseLatency};
 use serde_json::Value;
 
 const PROBE: &str = include_str!("page_probe.js");
@@ -14,19 +14,32 @@ const SIZES: [(u32, u32); 2] = [(1300, 900), (390, 844)];
 
 /// Times of two arms of the fixture, us: the chart has to show these.
 fn latencies() -> Vec<PhaseLatency> {
-    let of = |arm: &str, p50: f64| PhaseLatency {
+    let of = |arm: &str, tag: &str, p50: f64| PhaseLatency {
         arm: arm.to_owned(),
         phase: "find_one".to_owned(),
-        tag: "find_one".to_owned(),
+        tag: tag.to_owned(),
         quantiles_us: [1.0, 1.5, 2.0, 3.0, 4.0]
             .map(|it| Some(it * p50))
             .into_iter()
             .chain([None, None, Some(9.0 * p50)])
             .collect(),
         density: vec![(p50, 60.0), (2.0 * p50, 40.0)],
-        seconds: vec![(0.0, p50, None), (1.0, p50, Some(4.0 * p50))],
+        seconds: [(0, None), (1, Some(4.0 * p50)), (2, None), (3, None)]
+            .map(|(second, p99_us)| LatencySecond {
+                second,
+                operations: 1e3 * (second as f64 + 1.0),
+                p50_us: p50,
+                p99_us,
+            })
+            .to_vec(),
     };
-    vec![of("node@7.0.0", 100.0), of("go@2.4.0", 80.0)]
+    let response = "find_one-response";
+    vec![
+        of("node@7.0.0", "find_one", 100.0),
+        of("go@2.4.0", "find_one", 80.0),
+        of("node@7.0.0", response, 700.0),
+        of("go@2.4.0", response, 90.0),
+    ]
 }
 
 /// The page of a fixture.
@@ -36,6 +49,16 @@ fn page(name: &str) -> String {
     let text = std::fs::read_to_string(fixtures.join(name)).expect("a fixture");
     let mut analysis: Analysis = serde_json::from_str(&text).expect("an analysis");
     "What does one operation cost in a driver?".clone_into(&mut analysis.why);
+    let tap = |arm: &str| {
+        let row = serde_json::json!({
+            "arm": arm, "phase": "find_one", "commands_per_op": {}, "round_trips_per_op": 1.0,
+            "bytes_out_per_op": 180.0, "bytes_in_per_op": 400.0, "server_us_per_op": 60.0,
+            "link_us_per_op": 0.0, "driver_us_per_op": 30.0, "in_flight_mean": 1.0,
+            "connections_opened": 1, "connections_peak": 1,
+        });
+        serde_json::from_value(row).expect("a row")
+    };
+    analysis.taps = ["node@7.0.0", "go@2.4.0"].map(tap).to_vec();
     report::Report {
         analysis: &analysis,
         runs: &[],
@@ -123,6 +146,38 @@ const CONTROLS: &str = "window.probeMore = (said, shown) => {
   key.click(); said.again = [key.ariaPressed, marks()];
   key.dispatchEvent(new MouseEvent('click', { shiftKey: true }));
   said.alone = document.querySelectorAll('.key[aria-pressed=true]').length;
+  const course = document.querySelector('.plot.course'), chart = course.ownerSVGElement;
+  const type = (key) => chart.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  const form = () => [course.dataset.at, course.querySelector('.mark path').getAttribute('d')];
+  const whole = form().join();
+  type('+'); said.zoomed = form().join() !== whole;
+  type('0'); said.reset = form().join() === whole;
+  const box = course.getBoundingClientRect();
+  const drag = (type, part) => chart.dispatchEvent(new PointerEvent(type, {
+    bubbles: true, pointerType: 'mouse', clientX: box.left + part * box.width, clientY: box.top }));
+  drag('pointerdown', 0.4); drag('pointerup', 0.7); said.dragged = form().join() !== whole;
+  type('-'); type('-'); type('-'); said.out = form().join() === whole;
+  const pair = [...document.querySelectorAll('.pair figure')];
+  const tops = pair.map((it) => Math.round(it.getBoundingClientRect().top));
+  said.beside = pair.length === 2 && tops[0] === tops[1];
+  said.scale = new Set(pair.map((it) => it.querySelector('.plot').dataset.y)).size;
+  // Shares: each bar stands upon the one before it, and is as high as its figure.
+  const shares = [...document.querySelectorAll('.plot')].filter((it) => it.querySelector('rect'));
+  const bars = (it) => [...it.querySelectorAll('.mark')].map((mark) => mark.querySelector('rect'));
+  said.stacked = shares.length > 0 && shares.every((it) => {
+    const [low, high] = bars(it).map((bar) => bar.getBoundingClientRect());
+    return Math.abs(low.top - high.bottom) < 1 && Math.abs(low.height - 2 * high.height) < 2;
+  });
+  // What a mouse can use, keys can reach, and a reader sees where they are.
+  document.querySelectorAll('details').forEach((it) => { it.open = true; });
+  const reach = [...document.querySelectorAll('button, a[href], summary, [tabindex]')];
+  said.unseen = reach.filter(shown).filter((node) => {
+    node.focus({ focusVisible: true, preventScroll: true });
+    const { outlineStyle, outlineWidth } = getComputedStyle(node);
+    return document.activeElement !== node || node.tabIndex < 0
+      || outlineStyle === 'none' || parseFloat(outlineWidth) < 1;
+  }).map((node) => node.outerHTML.slice(0, 60));
+  document.activeElement.blur();
   const tools = [...document.querySelectorAll('.do button')];
   said.tools = [...new Set(tools.map((it) => it.textContent))];
 };";
@@ -146,8 +201,46 @@ fn each_control_of_the_page_does_its_work() {
         assert!(said["before"].as_u64().is_some_and(|it| it > 0), "{said}");
         assert_eq!(said["hidden"], serde_json::json!(["false", 0]), "{said}");
         assert_eq!(said["again"], serde_json::json!(["true", said["before"]]), "{said}");
-        let tools = serde_json::json!(["Copy table", "SVG", "PNG", "Enlarge", "CSV"]);
+        for what in ["zoomed", "reset", "dragged", "out"] {
+            assert_eq!(said[what], true, "{what}: {said}");
+        }
+        // Service and response times are in one row on a desk, below each other on a phone.
+        let desk = said["size"] == "1300x900";
+        assert_eq!((&said["beside"], &said["scale"]), (&desk.into(), &1.into()), "{said}");
+        assert_eq!(said["stacked"], true, "{said}");
+        assert_eq!(said["unseen"], serde_json::json!([]), "{said}");
+        let tools = serde_json::json!(["Copy table", "SVG", "PNG", "Enlarge", "CSV", "+", "Reset"]);
         let has = |it: &Value| said["tools"].as_array().unwrap().contains(it);
         assert!(tools.as_array().unwrap().iter().all(has), "{said}");
+    }
+}
+
+/// The page as paper has it: the rules for print hold, and the browser has said that it prints.
+const PAPER: &str = "window.probeMore = (said, shown) => {
+  for (const sheet of document.styleSheets) {
+    for (const rule of sheet.cssRules) {
+      if (rule.media?.mediaText === 'print') rule.media.mediaText = 'all';
+    }
+  }
+  dispatchEvent(new Event('beforeprint'));
+  said.folded = document.querySelectorAll('details:not([open])').length;
+  const controls = [...document.querySelectorAll('button:not(.key, .sorter), nav, .readout')];
+  said.controls = controls.filter(shown).length;
+  said.charts = [...document.querySelectorAll('.charts .picture')].filter(shown).length;
+  said.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  dispatchEvent(new Event('afterprint'));
+  said.again = document.querySelectorAll('details[open]').length;
+};";
+
+#[test]
+fn paper_has_everything_unfolded_and_no_controls() {
+    let Some(browser) = find() else {
+        return skip("paper_has_everything_unfolded_and_no_controls", "no chromium on PATH");
+    };
+    for said in probed(&browser, &page("everything.json"), PAPER) {
+        for what in ["folded", "controls", "again"] {
+            assert_eq!(said[what], 0, "{what}: {said}");
+        }
+        assert!(said["charts"].as_u64().is_some_and(|it| it > 4), "{said}");
     }
 }

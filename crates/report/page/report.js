@@ -82,11 +82,12 @@
     download(data, "application/json", "mongodyno.json");
   }
 
-  // Buttons that hide an arm in all pictures and tables; with Shift all others.
-  function makeArms() {
+  // Buttons that hide an arm in all pictures and tables of a folder; with Shift all others.
+  function makeArms(folder) {
     const sheet = document.head.appendChild(document.createElement("style")).sheet;
     const hidden = new Set();
-    const keys = [...document.querySelectorAll(".key")].map((key) => {
+    const within = folder.id ? `#${folder.id} ` : "";
+    const keys = [...folder.querySelectorAll(".key")].map((key) => {
       const button = make("button", "", (event) => toggle(key.dataset.n, event.shiftKey));
       button.className = "key";
       button.dataset.n = key.dataset.n;
@@ -108,7 +109,7 @@
     }
     function show() {
       while (sheet.cssRules.length) sheet.deleteRule(0);
-      for (const n of hidden) sheet.insertRule(`:is(.mark, .named, tr).${n} { display: none; }`);
+      for (const n of hidden) sheet.insertRule(`${within}:is(.mark, .named, tr).${n} { display: none; }`);
       for (const key of keys) key.ariaPressed = String(!hidden.has(key.dataset.n));
     }
     show();
@@ -128,7 +129,6 @@
   function makeReadable(plot) {
     const svg = plot.ownerSVGElement;
     const places = plot.dataset.places.split("|");
-    const at = plot.dataset.at.split(" ").map(Number);
     const [bottom, top] = plot.dataset.y.split(" ").slice(3);
     const cursor = document.createElementNS(svg.namespaceURI, "path");
     cursor.setAttribute("class", "soft cursor");
@@ -140,7 +140,10 @@
     svg.closest("figure").append(readout);
     let place = -1;
     const read = (index) => {
-      place = Math.min(Math.max(index, 0), at.length - 1);
+      const at = plot.dataset.at.split(" ").map(Number);
+      const [first, last] = at.map((x, it) => [x, it]).filter(([x]) => isWithin(plot, x))
+        .map(([, it]) => it).reduce(([a], it) => [a ?? it, it], []);
+      place = Math.min(Math.max(index, first ?? 0), last ?? 0);
       cursor.setAttribute("d", `M${at[place]} ${top}V${bottom}`);
       const shown = figures(plot).filter((it) => !isHidden(it.node));
       const texts = shown.map(({ name, values }) => {
@@ -160,6 +163,7 @@
     svg.addEventListener("pointermove", (event) => {
       const point = new DOMPoint(event.clientX, event.clientY);
       const { x } = point.matrixTransform(plot.getScreenCTM().inverse());
+      const at = plot.dataset.at.split(" ").map(Number);
       const off = at.map((it) => Math.abs(it - x));
       read(off.indexOf(Math.min(...off)));
     });
@@ -167,13 +171,103 @@
     svg.addEventListener("blur", end);
     svg.tabIndex = 0;
     svg.addEventListener("keydown", (event) => {
-      const steps = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: at.length };
+      const steps = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: places.length };
       const to = steps[event.key];
       if (event.key === "Escape") end();
       if (to === undefined) return;
       event.preventDefault();
       read(to);
     });
+  }
+
+  const ends = (plot) => plot.dataset.x.split(" ").slice(3).map(Number);
+  const isWithin = (plot, x) => x > ends(plot)[0] - 1 && x < ends(plot)[1] + 1;
+  const PLACES_MAX = 8;
+
+  // A part of the axis across, by dragging, by + - 0, or by buttons.
+  function makeZoomable(plot, number) {
+    const svg = plot.ownerSVGElement;
+    const [left, right] = ends(plot);
+    const [bottom, top] = plot.dataset.y.split(" ").slice(3).map(Number);
+    const shape = (name, attributes) => {
+      const node = document.createElementNS(svg.namespaceURI, name);
+      Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+      return node;
+    };
+    const area = { x: left - 6, y: top - 20, width: right - left + 12, height: bottom - top + 30 };
+    const clip = shape("clipPath", { id: `clip-${number}` });
+    clip.append(shape("rect", area));
+    svg.append(clip);
+    plot.querySelectorAll(":scope > .mark").forEach((mark) => {
+      mark.setAttribute("clip-path", `url(#${clip.id})`);
+    });
+    const moved = { d: /([ML])(-?[\d.]+)/g, transform: /(translate\()(-?[\d.]+)/g, cx: /()(.+)/g };
+    const all = [...plot.querySelectorAll(".mark *")].flatMap((node) => {
+      const name = ["transform", "d", "cx"].find((it) => node.hasAttribute(it));
+      return name ? [{ node, name, was: node.getAttribute(name) }] : [];
+    });
+    const was = { at: plot.dataset.at.split(" ").map(Number), names: plot.dataset.places.split("|") };
+    const axis = plot.querySelector(".places");
+    const labels = [...axis.childNodes];
+    let [from, to] = [left, right];
+    const zoom = (a, b) => {
+      const width = Math.min(Math.max(b - a, (right - left) / 64), right - left);
+      from = Math.min(Math.max((a + b - width) / 2, left), right - width);
+      to = from + width;
+      const move = (x) => Math.round(10 * (left + (x - from) * (right - left) / width)) / 10;
+      for (const { node, name, was: value } of all) {
+        node.setAttribute(name, value.replace(moved[name], (_, word, x) => word + move(Number(x))));
+      }
+      const at = was.at.map(move);
+      plot.dataset.at = at.join(" ");
+      const shown = at.map((x, place) => [x, was.names[place]]).filter(([x]) => isWithin(plot, x));
+      const every = Math.ceil(shown.length / PLACES_MAX);
+      const texts = shown.filter((_, it) => it % every === 0).map(([x, name]) => {
+        const text = labels[0].cloneNode();
+        text.setAttribute("x", x);
+        text.textContent = name;
+        return text;
+      });
+      axis.replaceChildren(...(width < right - left ? texts : labels));
+    };
+    const by = (factor) => {
+      const [middle, half] = [(from + to) / 2, factor * (to - from) / 2];
+      zoom(middle - half, middle + half);
+    };
+    const reset = () => zoom(left, right);
+    const acts = { "+": () => by(0.5), "=": () => by(0.5), "-": () => by(2), 0: reset };
+    svg.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey) return;
+      acts[event.key]?.();
+    });
+    const inside = ({ clientX, clientY }) => {
+      const { x } = new DOMPoint(clientX, clientY)
+        .matrixTransform(plot.getScreenCTM().inverse());
+      return from + (Math.min(Math.max(x, left), right) - left) * (to - from) / (right - left);
+    };
+    let start = null;
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" || event.button !== 0) return;
+      start = inside(event);
+      svg.focus();
+      event.preventDefault();
+    });
+    addEventListener("pointerup", (event) => {
+      if (start === null) return;
+      const [a, b] = [start, inside(event)].sort((x, y) => x - y);
+      start = null;
+      if (b - a > (to - from) / 50) zoom(a, b);
+    });
+    const button = (text, label, act) => {
+      const node = make("button", text, act);
+      node.ariaLabel = label;
+      return node;
+    };
+    svg.closest("figure").querySelector(".do").prepend(
+      button("+", "Zoom in", acts["+"]),
+      button("−", "Zoom out", acts["-"]),
+      button("Reset", "Show the whole axis", reset),
+    );
   }
 
   const cell = (text) => `"${text.replace(/^[=+\-@]/, "'$&").replaceAll('"', '""')}"`;
@@ -221,7 +315,7 @@
     const large = make("button", "Enlarge", () => {
       large.ariaPressed = String(figure.classList.toggle("wide"));
     });
-    if (figure.parentElement.classList.contains("charts")) tools.append(large);
+    if (figure.closest(".charts")) tools.append(large);
     tools.append(
       make("button", "SVG", () => download(svgOf(shown()), "image/svg+xml", "mongodyno.svg")),
       make("button", "PNG", () => savePng(shown(), "mongodyno.png")),
@@ -261,7 +355,9 @@
   document.querySelectorAll("table").forEach(makeCopyable);
   document.querySelectorAll(".plot").forEach(makeReadable);
   document.querySelectorAll("figure").forEach(makeSavable);
-  makeArms();
+  document.querySelectorAll(".plot.course").forEach(makeZoomable);
+  const folders = [...document.querySelectorAll(".folder")];
+  (folders.length ? folders : [document.body]).forEach(makeArms);
   document.addEventListener("mouseover", (event) => {
     highlight(event.target.closest("[data-arm]")?.dataset.arm ?? null);
   });

@@ -94,12 +94,16 @@ pub struct Chart<'a> {
     pub palette: &'a Palette,
     /// Dashes before a place.
     pub steps: Vec<(usize, Role)>,
+    /// Least and greatest value of a chart beside which it is read; both have one scale.
+    pub beside: Option<(f64, f64)>,
 }
 
 impl Chart<'_> {
     /// None where nothing was measured.
     pub fn drawing(&self) -> Option<Drawing> {
         let (lowest, highest) = self.reach()?;
+        let (low, high) = self.beside.unwrap_or((lowest, highest));
+        let (lowest, highest) = (lowest.min(low), highest.max(high));
         let mut chart = Drawing::new(&clean(&self.caption), CHART_WIDTH);
         chart.text((0.0, 14.0), 13.5, Role::Ink, Anchor::Start, &clean(&self.title));
         let words = chart.paragraph(16.0, self.words);
@@ -112,11 +116,16 @@ impl Chart<'_> {
         };
         let across = self.across();
         let (x, y) = (across.data(), upward.data());
+        // The script zooms into an axis of values.
+        let class = match self.places {
+            Places::Named(_) => "plot",
+            Places::Values { .. } => "plot course",
+        };
         let (names, unit) = (escape(&self.place_names().join("|")), escape(&self.unit));
         let at = (0..self.length()).map(|place| short(self.x(&across, place)));
         let at = at.collect::<Vec<_>>().join(" ");
         let data = format!(r#"data-unit="{unit}" data-places="{names}" data-at="{at}""#);
-        chart.raw(format_args!(r#"<g class="plot" data-x="{x}" data-y="{y}" {data}>"#));
+        chart.raw(format_args!(r#"<g class="{class}" data-x="{x}" data-y="{y}" {data}>"#));
         self.grid(&mut chart, &across, &upward);
         let mut below = vec![0.0; self.length()];
         for (number, series) in self.series.iter().enumerate() {
@@ -138,7 +147,7 @@ impl Chart<'_> {
     }
 
     /// The least and the greatest value, with intervals and sums.
-    fn reach(&self) -> Option<(f64, f64)> {
+    pub fn reach(&self) -> Option<(f64, f64)> {
         let points = self.series.iter().flat_map(|series| series.points.iter().flatten());
         let ends = |point: &Point| point.interval.unwrap_or((point.median, point.median));
         let lows = points.clone().map(|point| ends(point).0).filter(|low| *low > 0.0);

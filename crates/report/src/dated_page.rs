@@ -86,6 +86,7 @@ fn drawing(line: &FigureLine, on: &OnMachine, against: bool) -> Option<Drawing> 
         palette: &Palette::default(),
         series: vec![ChartLine::new(line.arm.clone(), values.iter().map(point).collect())],
         steps: line.steps.iter().map(|it| (it.at, role(it.change_percent))).collect(),
+        beside: None,
     };
     chart.drawing()
 }

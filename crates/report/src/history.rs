@@ -69,6 +69,7 @@ fn chart(row: &SinceRow, points: &[(String, Point)]) -> Option<Drawing> {
             points.iter().map(|(_, point)| Some(*point)).collect(),
         )],
         steps: row.changes.iter().map(step).collect(),
+        beside: None,
     };
     chart.drawing()
 }

@@ -60,7 +60,7 @@ impl<'a> Joint<'a> {
     }
 
     /// The looks of the arms on every picture.
-    fn palette(&self) -> Palette {
+    pub fn palette(&self) -> Palette {
         let arms = self.parts.iter().flat_map(|(experiment, _)| &experiment.arms);
         Palette::of(arms.map(|arm| arm.id.as_str()))
     }
@@ -112,8 +112,8 @@ impl<'a> Joint<'a> {
         warnings
     }
 
-    /// What every format with tables places.
-    pub fn view(&self) -> View {
+    /// What every format with tables places; arms look as the palette says.
+    pub fn view(&self, palette: &Palette) -> View {
         let mut all: Option<Experiment> = None;
         let mut runs: Vec<Run> = Vec::new();
         for (experiment, report) in self.parts {
@@ -139,7 +139,7 @@ impl<'a> Joint<'a> {
             facts: self.facts(),
             answers: self.answers(&curves),
             warnings: self.warnings(),
-            phases: self.phases(&curves),
+            phases: self.phases(&curves, palette),
             ..View::of(&all, &runs, &self.analysis.folder)
         }
     }
@@ -167,12 +167,11 @@ impl<'a> Joint<'a> {
         unlike(self.analysis.rows.iter().map(|row| row.phase.as_str()))
     }
 
-    fn phases(&self, curves: &[(String, Vec<LoadCurve>)]) -> Vec<PhaseView> {
-        let palette = self.palette();
+    fn phases(&self, curves: &[(String, Vec<LoadCurve>)], palette: &Palette) -> Vec<PhaseView> {
         let phase = |name: String| PhaseView {
             about: String::new(),
             table: self.table(&name),
-            figures: self.charts(&name, curves, &palette).iter().map(Figure::of).collect(),
+            figures: self.charts(&name, curves, palette).iter().map(Figure::of).collect(),
             name,
         };
         self.phase_names().into_iter().map(phase).collect()
@@ -278,6 +277,7 @@ impl<'a> Joint<'a> {
             series,
             palette,
             steps: Vec::new(),
+            beside: None,
         };
         chart.drawing()
     }

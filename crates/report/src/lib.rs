@@ -42,6 +42,7 @@ mod result_columns;
 mod screen;
 mod screen_table;
 pub mod series;
+pub mod several;
 pub mod study;
 mod table;
 pub mod terminal;
@@ -51,6 +52,7 @@ mod wire_table;
 
 pub use answer_lines::finding_line;
 pub use formats::{Format, Joint, Options, Report};
+pub use several::{FolderReport, SeveralFolders};
 
 use base::error::{Error, Result};
 use study::StudyReport;
@@ -75,6 +77,18 @@ pub const FORMATS: [Format; 13] = [
 impl Format {
     pub fn named(name: &str) -> Option<Self> {
         FORMATS.into_iter().find(|format| format.name == name)
+    }
+}
+
+impl FolderReport<'_> {
+    /// # Errors
+    /// A format that there is not of such a folder; samples that cannot be read.
+    pub fn text(&self, format: Format) -> Result<Vec<u8>> {
+        match self {
+            Self::Experiment(report) => Ok(report.text(format)?.into_bytes()),
+            Self::Joint(joint) => Ok(joint.text(format)?.into_bytes()),
+            Self::Study(report, options) => study_text(*report, format.name, options),
+        }
     }
 }
 

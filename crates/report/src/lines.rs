@@ -17,6 +17,19 @@ pub const FIELD: usize = 11;
 /// Lines that a terminal shows at once.
 pub const SCREEN: usize = 24;
 
+/// A short name and the line beside it.
+pub type Remark = (&'static str, Ink, String);
+
+/// The first of several remarks; the last of them says how many others there are.
+pub fn at_most(max: usize, mut remarks: Vec<Remark>) -> Vec<Remark> {
+    let more = remarks.len().saturating_sub(max);
+    remarks.truncate(max);
+    if let Some((.., last)) = remarks.last_mut().filter(|_| more > 0) {
+        *last = format!("({more} more) {last}");
+    }
+    remarks
+}
+
 /// Where lines go.
 pub struct Page<'a> {
     pub out: &'a mut dyn Write,

@@ -86,6 +86,7 @@ fn chart(
         series,
         palette,
         steps: Vec::new(),
+        beside: None,
     };
     chart.drawing()
 }
@@ -113,7 +114,7 @@ mod tests {
             load: f64::from(1 << place),
             throughputs: vec![*throughput; 6],
             // Too few values for a percentile at the first level.
-            p50_us: (place > 0).then_some(500.0 * 2_f64.powi(place as i32)),
+            p50_us: (place > 0).then_some(500.0 * f64::from(1 << place)),
             p99_us: None,
             place,
         };

@@ -53,7 +53,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
-    study::markdown(&joint.view(), out)?;
+    study::markdown(&joint.view(&joint.palette()), out)?;
     joint.each(render, out)
 }
 

@@ -62,7 +62,8 @@ struct PageAnswer {
 struct PagePhase<'a> {
     view: PhaseView<'a>,
     wire: Option<WireTable>,
-    charts: Vec<String>,
+    /// Rows of charts.
+    charts: Vec<Vec<String>>,
     anchor: String,
     /// Other figures that differ, and drift within the phase.
     also: Vec<String>,
@@ -139,7 +140,7 @@ pub fn page<'a>(report: &Report<'a>, palette: &Palette) -> Page<'a> {
         title: clean(&analysis.workload),
         question: clean(&analysis.why),
         setting: setting(analysis),
-        legend: palette.names().map(str::to_owned).collect(),
+        legend: view::palette(analysis).names().map(str::to_owned).collect(),
         answers,
         facts: facts(analysis),
         cautions: cautions(analysis),
@@ -242,7 +243,7 @@ fn phase<'a>(
     let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
     PagePhase {
         wire: wire_table::table(analysis, &view.name),
-        charts: page_charts::charts(report, &view.name, palette).iter().map(Drawing::svg).collect(),
+        charts: chart_rows(report, &view.name, palette),
         anchor,
         also: view.verdicts.iter().flat_map(|verdict| also(analysis, verdict)).collect(),
         comparisons: compared.map(|c| comparison(analysis, c)).collect(),
@@ -251,6 +252,11 @@ fn phase<'a>(
         round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
         view,
     }
+}
+
+fn chart_rows(report: &Report<'_>, phase: &str, palette: &Palette) -> Vec<Vec<String>> {
+    let rows = page_charts::charts(report, phase, palette).into_iter();
+    rows.map(|row| row.iter().map(Drawing::svg).collect()).collect()
 }
 
 fn also(analysis: &Analysis, verdict: &view::VerdictView) -> Vec<String> {

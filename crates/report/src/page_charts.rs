@@ -8,17 +8,17 @@ use super::formats::Report;
 use super::palette::Palette;
 use super::view;
 use base::say::clean;
-use judge::analysis::latencies::{PERCENTS, PhaseLatency};
+use judge::analysis::latencies::{LatencySecond, PERCENTS, PhaseLatency};
 use record::records::{ClientSample, ServerSample};
 use stats::descriptive::median;
 
 const NS_PER_S: f64 = 1e9;
+/// End of the tag of response times.
+const RESPONSE: &str = "-response";
 /// Seconds of a course; a longer phase has longer steps.
 const STEPS_MAX: f64 = 64.0;
 const OVER_ROUNDS: &str = "Medians over the rounds.";
 
-/// Second, p50 and p99 of a [`PhaseLatency`].
-type LatencySecond = (f64, f64, Option<f64>);
 /// Values by series and place.
 type Course = BTreeMap<(String, u64), Vec<f64>>;
 
@@ -28,8 +28,11 @@ struct PhaseCharts<'a> {
     palette: &'a Palette,
 }
 
+/// Charts that are read together; a pair has one row of the page where it is wide enough.
+pub type ChartRow = Vec<Drawing>;
+
 /// The charts for which the folder has figures.
-pub fn charts(report: &Report<'_>, phase: &str, palette: &Palette) -> Vec<Drawing> {
+pub fn charts(report: &Report<'_>, phase: &str, palette: &Palette) -> Vec<ChartRow> {
     let of = PhaseCharts { report, phase, palette };
     let mut tags: Vec<&str> = Vec::new();
     for it in of.latencies() {
@@ -37,21 +40,32 @@ pub fn charts(report: &Report<'_>, phase: &str, palette: &Palette) -> Vec<Drawin
             tags.push(&it.tag);
         }
     }
+    let mut rows: Vec<ChartRow> = Vec::new();
     let mut all: Vec<Option<Drawing>> = Vec::new();
-    all.extend(tags.iter().map(|tag| of.percentiles(tag)));
+    for tag in tags.iter().filter(|tag| !tag.ends_with(RESPONSE)) {
+        let response = format!("{tag}{RESPONSE}");
+        if tags.contains(&response.as_str()) {
+            let drawings = of.service_and_response(tag, &response);
+            rows.push(drawings.into_iter().flatten().collect());
+        } else {
+            all.push(of.percentiles(tag).drawing());
+        }
+    }
     all.extend(tags.iter().map(|tag| of.distribution(tag)));
-    for tag in tags.iter().filter(|tag| !tag.ends_with("-response")) {
+    for tag in tags.iter().filter(|tag| !tag.ends_with(RESPONSE)) {
         let titles =
             [format!("{tag}: median of each second"), format!("{tag}: p99 of each second")];
         let [median, high] = titles;
-        all.push(of.latency_over_time(tag, median, |it| Some(it.1)));
-        all.push(of.latency_over_time(tag, high, |it| it.2));
+        all.push(of.latency_over_time(tag, median, |it| Some(it.p50_us)));
+        all.push(of.latency_over_time(tag, high, |it| it.p99_us));
+        all.push(of.latency_over_operations(tag));
     }
     all.push(of.shares());
     all.extend(of.clients());
     all.push(of.collections());
     all.extend(of.server());
-    all.into_iter().flatten().collect()
+    rows.extend(all.into_iter().flatten().map(|drawing| vec![drawing]));
+    rows
 }
 
 impl PhaseCharts<'_> {
@@ -86,11 +100,21 @@ impl PhaseCharts<'_> {
             series,
             palette: self.palette,
             steps: Vec::new(),
+            beside: None,
         }
     }
 
+    /// Percentiles of a rate: how long a call took, and how long its caller waited, on one scale.
+    fn service_and_response(&self, service: &str, response: &str) -> [Option<Drawing>; 2] {
+        let charts = [service, response].map(|tag| self.percentiles(tag));
+        let [first, second] = [0, 1].map(|at| charts[at].reach());
+        let [service, response] = charts;
+        [(service, second), (response, first)]
+            .map(|(chart, beside)| Chart { beside, ..chart }.drawing())
+    }
+
     /// From the median to the maximum.
-    fn percentiles(&self, tag: &str) -> Option<Drawing> {
+    fn percentiles(&self, tag: &str) -> Chart<'_> {
         let names = PERCENTS.iter().map(|percent| format!("p{percent}"));
         let places = Places::Named(names.chain(["max".to_owned()]).collect());
         let line = |it: &PhaseLatency| {
@@ -98,13 +122,12 @@ impl PhaseCharts<'_> {
             ChartLine::new(self.label(&it.arm), points)
         };
         let series = self.of_tag(tag).map(line).collect();
-        let chart = Chart {
+        Chart {
             words: "All rounds together. A percentile needs 100 values beyond it.",
             across: "percentile".to_owned(),
             is_log: true,
             ..self.chart(format!("{}: percentiles", times(tag)), "µs", places, series)
-        };
-        chart.drawing()
+        }
     }
 
     fn distribution(&self, tag: &str) -> Option<Drawing> {
@@ -112,21 +135,8 @@ impl PhaseCharts<'_> {
             self.of_tag(tag).flat_map(|it| it.density.iter().map(|(us, _)| *us)).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
-        let place = |us: &f64| values.binary_search_by(|it| it.total_cmp(us)).ok();
-        let line = |it: &PhaseLatency| {
-            let mut points = vec![None; values.len()];
-            // Arms have their own steps: between them a line goes on.
-            for pair in it.density.windows(2) {
-                let (Some(from), Some(to)) = (place(&pair[0].0), place(&pair[1].0)) else {
-                    continue;
-                };
-                for at in from..=to {
-                    let part = (values[at] - pair[0].0) / (pair[1].0 - pair[0].0);
-                    points[at] = Some(Point::of(pair[0].1 + part * (pair[1].1 - pair[0].1)));
-                }
-            }
-            ChartLine::new(self.label(&it.arm), points)
-        };
+        let line =
+            |it: &PhaseLatency| ChartLine::new(self.label(&it.arm), between(&values, &it.density));
         let series = self.of_tag(tag).map(line).collect();
         let places = Places::Values { values: values.clone(), is_log: true, words: format::figure };
         let chart = Chart {
@@ -147,11 +157,44 @@ impl PhaseCharts<'_> {
         let mut course = Course::new();
         for it in self.of_tag(tag) {
             for second in &it.seconds {
-                let at = (self.label(&it.arm), second.0 as u64);
+                let at = (self.label(&it.arm), second.second);
                 course.entry(at).or_default().extend(of(second));
             }
         }
         self.course(title, "µs", &course, true)
+    }
+
+    /// Whether an operation takes longer the more there were before it.
+    fn latency_over_operations(&self, tag: &str) -> Option<Drawing> {
+        let course = |it: &PhaseLatency| -> Vec<(f64, f64)> {
+            let step = (it.seconds.len() as f64 / STEPS_MAX).ceil().max(1.0) as usize;
+            it.seconds.iter().step_by(step).map(|it| (it.operations, it.p50_us)).collect()
+        };
+        let lines: Vec<_> = self.of_tag(tag).map(|it| (self.label(&it.arm), course(it))).collect();
+        let mut values: Vec<f64> =
+            lines.iter().flat_map(|(_, line)| line.iter().map(|(number, _)| *number)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        if values.len() < 2 {
+            return None;
+        }
+        let line =
+            |(name, line): (String, Vec<(f64, f64)>)| ChartLine::new(name, between(&values, &line));
+        let series = lines.into_iter().map(line).collect();
+        let places =
+            Places::Values { values: values.clone(), is_log: false, words: format::figure };
+        let chart = Chart {
+            words: OVER_ROUNDS,
+            across: "operations done before".to_owned(),
+            is_log: true,
+            ..self.chart(
+                format!("{}: median by operation number", times(tag)),
+                "µs",
+                places,
+                series,
+            )
+        };
+        chart.drawing()
     }
 
     /// A line a series over the seconds; None of a single second.
@@ -300,9 +343,25 @@ impl PhaseCharts<'_> {
     }
 }
 
+/// The line through `points` at each of the places: arms have their own steps, between which their
+/// lines go on.
+fn between(places: &[f64], points: &[(f64, f64)]) -> Vec<Option<Point>> {
+    let place = |value: &f64| places.binary_search_by(|it| it.total_cmp(value)).ok();
+    let mut found = vec![None; places.len()];
+    for pair in points.windows(2) {
+        let (Some(from), Some(to)) = (place(&pair[0].0), place(&pair[1].0)) else { continue };
+        for at in from..=to {
+            let way = pair[1].0 - pair[0].0;
+            let part = if way > 0.0 { (places[at] - pair[0].0) / way } else { 0.0 };
+            found[at] = Some(Point::of(pair[0].1 + part * (pair[1].1 - pair[0].1)));
+        }
+    }
+    found
+}
+
 /// Name of the times of a tag.
 fn times(tag: &str) -> String {
-    match tag.strip_suffix("-response") {
+    match tag.strip_suffix(RESPONSE) {
         Some(operation) => format!("{}, response time", clean(operation)),
         None => format!("{}, service time", clean(tag)),
     }

@@ -5,28 +5,57 @@ use std::io::{self, Write};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
-use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::palette::{self, Palette};
 use base::say::steers;
 
-const TEMPLATES: [(&str, &str); 4] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("page.html", include_str!("../page/page.html")),
     ("macros.html", include_str!("../page/macros.html")),
     ("index.html", include_str!("../page/index.html")),
     ("study.html", include_str!("../page/study.html")),
+    ("section.html", include_str!("../page/section.html")),
+    ("several.html", include_str!("../page/several.html")),
 ];
 const STYLE: &str = include_str!("../page/style.css");
 const SCRIPT: &str = include_str!("../page/report.js");
 
-/// Writes a page of the template with this name.
-pub fn write(
-    name: &str,
-    page: impl Serialize,
-    palette: &Palette,
-    data: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Everything that a template places.
+#[derive(Debug)]
+pub struct PageParts {
+    pub template: &'static str,
+    pub page: Json,
+    pub palette: Palette,
+    /// JSON for programs; may be empty.
+    pub data: String,
+}
+
+/// Writes a whole page.
+pub fn write(parts: &PageParts, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(rendered(parts, "page.html", "")?.as_bytes())?;
+    writeln!(out)
+}
+
+/// What a page shows below its head, for a page of several. Its ids begin with `at`.
+pub fn main_part(parts: &PageParts, at: &str) -> io::Result<String> {
+    rendered(parts, "section.html", at)
+}
+
+fn rendered(parts: &PageParts, layout: &str, at: &str) -> io::Result<String> {
+    let environment = environment(&parts.palette, at)?;
+    let template = environment.get_template(parts.template).map_err(io::Error::other)?;
+    let values = context! {
+        layout => layout,
+        style => Value::from_safe_string(STYLE.to_owned() + &palette::style()),
+        script => Value::from_safe_string(SCRIPT.to_owned()),
+        data => Value::from_safe_string(script_safe(&parts.data)),
+        page => Value::from(Serde(&parts.page)),
+    };
+    template.render(values).map_err(io::Error::other)
+}
+
+fn environment(palette: &Palette, at: &str) -> io::Result<Environment<'static>> {
     let mut environment = Environment::new();
     let looks = palette.clone();
     environment
@@ -37,23 +66,14 @@ pub fn write(
     });
     let looks = palette.clone();
     environment.add_function("arm_class", move |arm: &str| looks.look(arm).class());
+    environment.add_global("at", at);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(io::Error::other)?);
     for (name, template) in TEMPLATES {
         // The `.html` of the name turns escaping on.
         environment.add_template(name, template).map_err(io::Error::other)?;
     }
-    let template = environment.get_template(name).map_err(io::Error::other)?;
-    let text = template
-        .render(context! {
-            style => Value::from_safe_string(STYLE.to_owned() + &palette::style()),
-            script => Value::from_safe_string(SCRIPT.to_owned()),
-            data => Value::from_safe_string(script_safe(data)),
-            page => Value::from(Serde(page)),
-        })
-        .map_err(io::Error::other)?;
-    out.write_all(text.as_bytes())?;
-    writeln!(out)
+    Ok(environment)
 }
 
 /// JSON that cannot end its `<script>` element, open a comment there, break old parsers' lines or

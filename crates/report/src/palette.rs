@@ -53,14 +53,17 @@ impl Palette {
     /// the next free one. An A/A arm looks like its baseline, but hollow.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut palette = Self::default();
-        for name in names {
-            if palette.looks.iter().all(|(known, _)| known != name) {
-                let place = Some(palette.looks.len());
-                let look = ArmLook { place, ..palette.next(name) };
-                palette.looks.push((name.to_owned(), look));
-            }
-        }
+        names.into_iter().for_each(|name| palette.add(name));
         palette
+    }
+
+    /// Adds an arm, if it has no look yet; the looks of the others remain.
+    pub fn add(&mut self, name: &str) {
+        if self.looks.iter().all(|(known, _)| known != name) {
+            let place = Some(self.looks.len());
+            let look = ArmLook { place, ..self.next(name) };
+            self.looks.push((name.to_owned(), look));
+        }
     }
 
     fn next(&self, name: &str) -> ArmLook {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::answer_lines;
 use super::formats::{Options, Report};
-use super::lines::{FIELD, Page, SCREEN};
+use super::lines::{FIELD, Page, Remark, SCREEN, at_most};
 use super::paint::Ink;
 use super::screen_table;
 use super::view;
@@ -18,9 +18,6 @@ use record::unavailable::not_measured;
 use stats::verdict::Verdict;
 
 const DOUBTS_MAX: usize = 3;
-
-/// A line below the table.
-type Remark = (&'static str, Ink, String);
 
 pub fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, options, .. } = report;
@@ -105,10 +102,8 @@ fn throughput(analysis: &Analysis, is_aa: bool) -> impl Iterator<Item = &Compari
 }
 
 /// The first of several lines, and how many others there are.
-fn one_of(name: &'static str, ink: Ink, mut lines: Vec<String>) -> Option<Remark> {
-    let more = lines.len().checked_sub(1)?;
-    let first = lines.swap_remove(0);
-    Some((name, ink, if more > 0 { format!("(1 of {}) {first}", more + 1) } else { first }))
+fn one_of(name: &'static str, ink: Ink, lines: Vec<String>) -> Vec<Remark> {
+    at_most(1, lines.into_iter().map(|line| (name, ink, line)).collect())
 }
 
 /// The baseline against itself in the phase where that reads worst.
@@ -188,13 +183,7 @@ fn doubts(analysis: &Analysis, max: usize) -> Vec<Remark> {
     for line in others {
         caution(clean(line));
     }
-    let more = doubts.len().saturating_sub(max);
-    let mut shown: Vec<Remark> =
-        doubts.into_iter().take(max).map(|(ink, line)| ("doubt", ink, line)).collect();
-    if let Some((.., last)) = shown.last_mut().filter(|_| more > 0) {
-        *last = format!("({more} more) {last}");
-    }
-    shown
+    at_most(max, doubts.into_iter().map(|(ink, line)| ("doubt", ink, line)).collect())
 }
 
 /// What this machine cannot run: the reasons are those of `adapters list`.

@@ -62,7 +62,7 @@ fn of_view(view: &study::View, options: &Options, out: &mut dyn Write) -> io::Re
 }
 
 fn joint(joint: &Joint<'_>, out: &mut dyn Write) -> io::Result<()> {
-    of_view(&joint.view(), joint.options, out)?;
+    of_view(&joint.view(&joint.palette()), joint.options, out)?;
     if joint.options.details { joint.each(details, out) } else { Ok(()) }
 }
 

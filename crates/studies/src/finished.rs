@@ -16,7 +16,6 @@ use crate::outcome::Outcome;
 use crate::study::Study;
 use base::error::Result;
 use record::records::SCHEMA_VERSION;
-use report::Options;
 use report::drawing::Drawing;
 use report::palette::Palette;
 use report::study::{StudyReport, View};
@@ -35,16 +34,11 @@ pub struct StudyTable {
     pub notes: Vec<String>,
 }
 
-/// A study's report; `format` is a name as `--format` takes it.
-pub fn render(
-    study: &dyn Study,
-    outcome: &Outcome<'_>,
-    format: &str,
-    options: &Options,
-) -> Result<Vec<u8>> {
+/// A study's report.
+pub fn finished<'a>(study: &'a dyn Study, outcome: &'a Outcome<'a>) -> impl StudyReport + use<'a> {
     let definition = study.definition();
     let cells = cells(study, &definition, outcome);
-    report::study_text(&Finished { study, definition, outcome, cells }, format, options)
+    Finished { study, definition, outcome, cells }
 }
 
 /// The files of [`Study::own_files`].

@@ -19,7 +19,7 @@ mod tests;
 pub mod write_cost;
 
 pub use definition::Asked;
-pub use finished::{StudyTable, own_files, render};
+pub use finished::{StudyTable, finished, own_files};
 pub use outcome::{Made, Outcome};
 pub use study::{Flag, Study, planned};
 

@@ -27,8 +27,18 @@ pub struct PhaseLatency {
     pub quantiles_us: Vec<Option<f64>>,
     /// Time in us, and the share of the values around it, percent.
     pub density: Vec<(f64, f64)>,
-    /// Second of the phase, with medians over the rounds of its p50 and p99, us.
-    pub seconds: Vec<(f64, f64, Option<f64>)>,
+    pub seconds: Vec<LatencySecond>,
+}
+
+/// One second of a phase: medians over the rounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencySecond {
+    pub second: u64,
+    /// Operations done up to the end of this second.
+    pub operations: f64,
+    pub p50_us: f64,
+    /// None with too few values.
+    pub p99_us: Option<f64>,
 }
 
 /// Latencies of every finished run, pooled over the rounds.
@@ -50,7 +60,7 @@ pub fn latencies(
             let logs = phases.map(|it| it.hlog.as_deref());
             pooled_quantiles::each(folder, logs, &mut sums, |tag, second, histogram| {
                 let at = seconds.entry(tag.to_owned()).or_default().entry(second).or_default();
-                at.push((us(histogram, 50.0), us(histogram, 99.0)));
+                at.push((histogram.count() as f64, us(histogram, 50.0), us(histogram, 99.0)));
             })?;
             all.extend(sums.into_iter().map(|(tag, sum)| PhaseLatency {
                 arm: arm.id.clone(),
@@ -65,8 +75,8 @@ pub fn latencies(
     Ok(all)
 }
 
-/// p50 and p99 of one second of one run.
-type Histogrammed = (Option<f64>, Option<f64>);
+/// Operations, p50 and p99 of one second of one run.
+type Histogrammed = (f64, Option<f64>, Option<f64>);
 
 fn us(histogram: &Histogram, percent: f64) -> Option<f64> {
     // One second of one run has few values: ten beyond the percentile suffice for a picture.
@@ -97,11 +107,14 @@ fn density(sum: &Histogram) -> Vec<(f64, f64)> {
     found
 }
 
-fn course(seconds: BTreeMap<u64, Vec<Histogrammed>>) -> Vec<(f64, f64, Option<f64>)> {
+fn course(seconds: BTreeMap<u64, Vec<Histogrammed>>) -> Vec<LatencySecond> {
+    let mut operations = 0.0;
     let at = |(second, rounds): (u64, Vec<Histogrammed>)| {
-        let [p50, p99] = [|it: &Histogrammed| it.0, |it: &Histogrammed| it.1]
+        let counts: Vec<f64> = rounds.iter().map(|it| it.0).collect();
+        operations += median(&counts).unwrap_or(0.0);
+        let [p50, p99] = [|it: &Histogrammed| it.1, |it: &Histogrammed| it.2]
             .map(|of| median(&rounds.iter().filter_map(of).collect::<Vec<f64>>()));
-        Some((second as f64, p50?, p99))
+        Some(LatencySecond { second, operations, p50_us: p50?, p99_us: p99 })
     };
     seconds.into_iter().filter_map(at).collect()
 }

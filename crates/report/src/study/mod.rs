@@ -10,7 +10,7 @@ mod terminal;
 
 pub use markdown::markdown;
 pub use overview::overview;
-pub use page::{EvidenceView, Figure, PhaseView, StudyReport, View, render};
+pub use page::{EvidenceView, Figure, PhaseView, StudyReport, View, page, render};
 pub use participants::{arms, facts};
 pub use table::{Column, Table, TableRow};
 pub use terminal::details;

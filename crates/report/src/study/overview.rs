@@ -8,7 +8,7 @@ use super::questions::questions;
 use super::table::{Column, Table};
 use super::terminal::table;
 use crate::formats::Options;
-use crate::lines::{Page, SCREEN};
+use crate::lines::{Page, Remark, SCREEN, at_most};
 use crate::paint::Ink;
 use crate::screen::rest;
 use base::say::clean;
@@ -93,7 +93,7 @@ fn figure(cell: &str) -> Option<f64> {
 }
 
 /// Answers of several experiments, losses and doubts.
-fn below(view: &View) -> Vec<(&'static str, Ink, String)> {
+fn below(view: &View) -> Vec<Remark> {
     let mut lines = Vec::new();
     for (title, answers) in &view.answers {
         let named = |it: &String| clean(&format!("{title}: {it}"));
@@ -106,17 +106,6 @@ fn below(view: &View) -> Vec<(&'static str, Ink, String)> {
     lines
 }
 
-/// The first of several lines; the last of them says how many others there are.
-fn first(
-    name: &'static str,
-    ink: Ink,
-    all: impl Iterator<Item = String>,
-) -> Vec<(&'static str, Ink, String)> {
-    let mut all: Vec<String> = all.collect();
-    let more = all.len().saturating_sub(LISTED_MAX);
-    all.truncate(LISTED_MAX);
-    if let Some(last) = all.last_mut().filter(|_| more > 0) {
-        *last = format!("({more} more) {last}");
-    }
-    all.into_iter().map(|line| (name, ink, line)).collect()
+fn first(name: &'static str, ink: Ink, all: impl Iterator<Item = String>) -> Vec<Remark> {
+    at_most(LISTED_MAX, all.map(|line| (name, ink, line)).collect())
 }

@@ -9,7 +9,7 @@ use super::participants;
 use super::table::Table;
 use crate::chart::CHART_WIDTH;
 use crate::drawing::Drawing;
-use crate::page_template;
+use crate::page_template::{self, PageParts};
 use crate::palette::Palette;
 use base::error::Result;
 use base::say::clean;
@@ -135,13 +135,19 @@ impl Figure {
     }
 }
 
-pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+/// The page of a view.
+pub fn page(view: &View) -> io::Result<PageParts> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);
     page["picture"] = first_picture(&mut page).unwrap_or_default();
-    page["legend"] = view.palette().names().collect::<Vec<_>>().into();
+    let palette = view.palette();
+    page["legend"] = palette.names().collect::<Vec<_>>().into();
     page["schema_version"] = SCHEMA_VERSION.into();
-    page_template::write("study.html", page, &view.palette(), "", out)
+    Ok(PageParts { template: "study.html", page, palette, data: String::new() })
+}
+
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    page_template::write(&page(view)?, out)
 }
 
 /// Takes the first picture from its phase, to be beside the answer.

@@ -316,13 +316,19 @@ fn every_format_has_the_figures_of_2010_beside_ours() {
     let parts = made_up(as_in_2010, 0.005);
     for format in ["terminal", "html", "md", "svg"] {
         let options = report::Options { details: true, ..report::Options::default() };
-        let render = |made: &Outcome<'_>| crate::render(&CrudScaleStudy, made, format, &options);
+        let render = |made: &Outcome<'_>| {
+            report::study_text(&crate::finished(&CrudScaleStudy, made), format, &options)
+        };
         let text = String::from_utf8(looked(&parts, render).expect(format)).expect("text");
         let expected = if format == "svg" { "acknowledged: the cost" } else { "32,210" };
         assert!(text.contains(expected) && text.contains(ORIGINAL), "{format}: {text}");
     }
     let csv = looked(&parts, |made| {
-        crate::render(&CrudScaleStudy, made, "csv", &report::Options::default())
+        report::study_text(
+            &crate::finished(&CrudScaleStudy, made),
+            "csv",
+            &report::Options::default(),
+        )
     });
     let csv = String::from_utf8(csv.expect("a table")).expect("text");
     // Twenty-one parts of six operations, without the one that awaits no answer.

@@ -228,6 +228,7 @@ fn chart(sheet: &ChartSheet, cells: &Cells, palette: &Palette) -> Option<Drawing
         palette,
         series: arms.into_iter().map(line).collect(),
         steps: steps.into_iter().collect(),
+        beside: None,
         places: Places::Named(places.iter().map(name).collect()),
     };
     chart.drawing()

@@ -208,7 +208,11 @@ fn every_format_has_a_row_a_driver() {
     let made = Made { part: "", folder: &folder, experiment: &experiment, runs: &runs };
     let made = Outcome::from(made);
     let text = |format: &str| {
-        let bytes = crate::render(&NoiseStudy, &made, format, &report::Options::default());
+        let bytes = report::study_text(
+            &crate::finished(&NoiseStudy, &made),
+            format,
+            &report::Options::default(),
+        );
         String::from_utf8(bytes.expect(format)).expect("text")
     };
     for format in ["terminal", "html", "md", "json"] {
@@ -216,6 +220,10 @@ fn every_format_has_a_row_a_driver() {
     }
     let csv = text("csv");
     assert!(csv.contains(",insert_one,a@1,scatter_percent,percent,3.3"), "{csv}");
-    let none = crate::render(&NoiseStudy, &made, "svg", &report::Options::default());
+    let none = report::study_text(
+        &crate::finished(&NoiseStudy, &made),
+        "svg",
+        &report::Options::default(),
+    );
     assert!(none.is_err(), "it draws nothing");
 }
