@@ -52,6 +52,7 @@ typedef struct {
 
 bool pool_read(pool *read, const char *path, refusal *why);
 void pool_free(pool *read);
+bool pool_document(const pool *of, int64_t number, bson_t *view);
 
 /* Documents of a pool, or always the same one, with their stamps. */
 typedef struct {

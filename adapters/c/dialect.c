@@ -17,9 +17,10 @@ struct target {
     bool acknowledged;
 };
 
-const char *const extras[] = {
-    "write_concern",  "read_concern", "read_preference", "command_concerns",
-    "unacknowledged", "unordered",    "clients",         NULL};
+const char *const extras[] = {"write_concern",    "read_concern",   "read_preference",
+                              "command_concerns", "unacknowledged", "unordered",
+                              "clients",          "sort",           "hint",
+                              "collation",        "max_time",       NULL};
 
 static void fail(answer *got, const bson_error_t *error, const bson_t *reply) {
     static const char *const DOMAINS[] = {
@@ -146,6 +147,51 @@ static void delete_one(target *at, given *with, answer *got) {
     finish(at, done, &reply, &error, "deletedCount", 1, got);
 }
 
+/* What a write of many has done. */
+static void finish_many(const target *at, bool done, bson_t *reply, const bson_error_t *error,
+                        const char *counted, answer *got) {
+    if (done && at->acknowledged)
+        got->documents = int_in(reply, counted, 0);
+    finish(at, done, reply, error, NULL, 0, got);
+}
+
+static void update_many(target *at, given *with, answer *got) {
+    bson_t reply;
+    bson_error_t error;
+    bool done = mongoc_collection_update_many(at->collection, with->list[0], with->list[1],
+                                              &at->options, &reply, &error);
+    finish_many(at, done, &reply, &error, "matchedCount", got);
+}
+
+static void delete_many(target *at, given *with, answer *got) {
+    bson_t reply;
+    bson_error_t error;
+    bool done =
+        mongoc_collection_delete_many(at->collection, with->list[0], &at->options, &reply, &error);
+    finish_many(at, done, &reply, &error, "deletedCount", got);
+}
+
+/* The driver has no such call: a command of its users. */
+static void distinct(target *at, given *with, answer *got) {
+    bson_t command = BSON_INITIALIZER, reply, values;
+    bson_error_t error;
+    bson_iter_t value;
+    BSON_APPEND_UTF8(&command, "distinct", mongoc_collection_get_name(at->collection));
+    BSON_APPEND_UTF8(&command, "key", text_in(&at->of->message, "field"));
+    BSON_APPEND_DOCUMENT(&command, "query", with->list[0]);
+    if (!mongoc_collection_read_command_with_opts(at->collection, &command, at->preference,
+                                                  &at->options, &reply, &error))
+        fail(got, &error, &reply);
+    else if (document_in(&reply, "values", &values) && bson_iter_init(&value, &values))
+        while (bson_iter_next(&value)) {
+            got->documents++;
+            if (at->of->sum_field)
+                got->sum += bson_iter_as_int64(&value);
+        }
+    bson_destroy(&reply);
+    bson_destroy(&command);
+}
+
 static void counted(int64_t documents, const bson_t *reply, const bson_error_t *error,
                     answer *got) {
     if (documents < 0)
@@ -178,6 +224,17 @@ static void find_one_and_update(target *at, given *with, answer *got) {
     bson_error_t error;
     mongoc_find_and_modify_opts_t *options = mongoc_find_and_modify_opts_new();
     mongoc_find_and_modify_opts_set_update(options, with->list[1]);
+    const bson_t *reading = &at->of->reading;
+    bson_t part, extra = BSON_INITIALIZER;
+    if (document_in(reading, "sort", &part))
+        mongoc_find_and_modify_opts_set_sort(options, &part);
+    if (bson_has_field(reading, "maxTimeMS"))
+        mongoc_find_and_modify_opts_set_max_time_ms(options,
+                                                    (uint32_t)int_in(reading, "maxTimeMS", 0));
+    if (document_in(reading, "collation", &part)) {
+        BSON_APPEND_DOCUMENT(&extra, "collation", &part);
+        mongoc_find_and_modify_opts_append(options, &extra);
+    }
     if (!mongoc_collection_find_and_modify_with_opts(at->collection, with->list[0], options, &reply,
                                                      &error))
         fail(got, &error, &reply);
@@ -186,6 +243,7 @@ static void find_one_and_update(target *at, given *with, answer *got) {
     else
         expect(got, false, "no document found");
     bson_destroy(&reply);
+    bson_destroy(&extra);
     mongoc_find_and_modify_opts_destroy(options);
 }
 
@@ -266,6 +324,9 @@ const kind kinds[] = {
     {"find", find, {"filter", "projection"}, ONE},
     {"update_one", update_one, {"filter", "update"}, ONE},
     {"delete_one", delete_one, {"filter"}, ONE},
+    {"update_many", update_many, {"filter", "update"}, ONE},
+    {"delete_many", delete_many, {"filter"}, ONE},
+    {"distinct", distinct, {"filter"}, ONE},
     {"count", count, {"filter"}, ONE},
     {"estimated_count", estimated_count, {NULL}, ONE},
     {"replace_one", replace_one, {"filter", "documents"}, ONE},
@@ -287,6 +348,7 @@ void call_ready(target *at, given *with) {
     bson_reinit(&with->options);
     if (of->kind->call == find) /* the update's upsert is no option of the find before it */
         bson_concat(&with->options, &at->options);
+    bson_concat(&with->options, &of->reading);
     if (one || with->count)
         BSON_APPEND_INT64(&with->options, "limit", one ? 1 : with->count);
     if (one)

@@ -38,6 +38,7 @@ typedef struct operation {
     const kind *kind;
     const char *name, *sum_field;
     bson_t message;
+    bson_t reading;             /* options of finds, the same for all calls */
     reference given[ROLES_MAX]; /* `from` is null where a role is not there */
 } operation;
 

@@ -118,6 +118,14 @@ static bool stamp_read(stamp *read, const bson_t *message) {
            (as != OBJECTID || from_hex(read->prefix, read->prefix_bytes, 4));
 }
 
+bool pool_document(const pool *of, int64_t number, bson_t *view) {
+    if (number < 0 || number >= of->length)
+        return false;
+    uint32_t length;
+    const uint8_t *bytes = document_at(of, (uint32_t)number, &length);
+    return bson_init_static(view, bytes, length);
+}
+
 bool reference_read(reference *made, const bson_t *message, const pool *pools, refusal *why) {
     bson_t stamps, one, path;
     bson_iter_t each;

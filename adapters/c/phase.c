@@ -59,6 +59,25 @@ static bool operation_read(phase *all, operation *each, refusal *why) {
     return true;
 }
 
+/* Options that name documents of a pool, and the others of finds. */
+static bool reading_read(const phase *all, operation *each, refusal *why) {
+    static const char *const DOCUMENTS[] = {"sort", "hint", "collation"};
+    bson_t view, document;
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof *DOCUMENTS; i++) {
+        if (!document_in(&each->message, DOCUMENTS[i], &view))
+            continue;
+        const pool *from = &all->pools[int_in(&view, "pool", 0)];
+        if (!pool_document(from, int_in(&view, "document", 0), &document))
+            return refuse(why, "internal", "no document for %s", DOCUMENTS[i]);
+        BSON_APPEND_DOCUMENT(&each->reading, DOCUMENTS[i], &document);
+    }
+    if (bson_has_field(&each->message, "skip"))
+        BSON_APPEND_INT64(&each->reading, "skip", int_in(&each->message, "skip", 0));
+    if (bson_has_field(&each->message, "max_time_ms"))
+        BSON_APPEND_INT64(&each->reading, "maxTimeMS", int_in(&each->message, "max_time_ms", 0));
+    return true;
+}
+
 /* The capacity that a call, or a part of a bulk, needs. */
 static size_t most_bytes(const operation *each) {
     size_t bytes = 0;
@@ -118,13 +137,16 @@ static bool read_message(phase *all, refusal *why) {
     all->operations =
         aligned_alloc(_Alignof(operation), (all->operation_count + 1) * sizeof(operation));
     memset(all->operations, 0, (all->operation_count + 1) * sizeof(operation));
+    for (uint32_t i = 0; i < all->operation_count; i++)
+        bson_init(&all->operations[i].reading);
     bson_iter_init(&each, &operations);
     for (uint32_t i = 0; bson_iter_next(&each); i++) {
         uint32_t length;
         const uint8_t *bytes;
         bson_iter_document(&each, &length, &bytes);
         if (!bson_init_static(&all->operations[i].message, bytes, length) ||
-            !operation_read(all, &all->operations[i], why))
+            !operation_read(all, &all->operations[i], why) ||
+            !reading_read(all, &all->operations[i], why))
             return false;
     }
     return schedule_open(&all->schedule, text_in(message, "schedule"), why);
@@ -240,6 +262,7 @@ void phase_free(phase *ended) {
     for (uint32_t i = 0; i < ended->operation_count; i++) {
         for (int role = 0; role < ROLES_MAX; role++)
             reference_free(&ended->operations[i].given[role]);
+        bson_destroy(&ended->operations[i].reading);
     }
     for (uint32_t i = 0; i < ended->pool_count; i++)
         pool_free(&ended->pools[i]);
