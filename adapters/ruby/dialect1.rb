@@ -20,7 +20,7 @@ module Dialect
   # No consumer: an await cannot be limited to 100 ms.
   def capabilities
     { operations: kinds.keys, alters: ['int64'], uri: 'plain', consumer_ns: nil,
-      extras: %w[write_concern read_preference unacknowledged unordered clients] }
+      extras: %w[write_concern read_preference unacknowledged unordered clients sort hint] }
   end
 
   # Today's servers refuse the commands of its bulks.
@@ -106,7 +106,9 @@ module Dialect
 
       @upsert = spec['upsert'] ? { upsert: true } : {}
       @is_ordered = spec.fetch('ordered', true)
-      @batch = { batch_size: spec['batch_size'] }.compact
+      @batch = { batch_size: spec['batch_size'], skip: spec['skip'] }.compact
+      @reading = { sort: spec['sort']&.to_a, hint: spec['hint'] }.compact
+      @distinct = spec['field']
       @database = client.db(database)
       target(spec, Dialect.concern(client))
     end
@@ -122,11 +124,11 @@ module Dialect
     end
 
     def find_one(filter, projection = nil)
-      one(@collection.find_one(filter, projection ? { fields: projection } : {}))
+      one(@collection.find_one(filter, { fields: projection, **@reading }.compact))
     end
 
     def find(limit, filter, projection = nil)
-      options = { limit: limit, **@batch }
+      options = { limit: limit, **@batch, **@reading }
       options[:fields] = projection if projection
       total(@collection.find(filter, options))
     end
@@ -150,7 +152,21 @@ module Dialect
     end
 
     def find_one_and_update(filter, update)
-      one(@collection.find_and_modify(query: filter, update: update))
+      one(@collection.find_and_modify(query: filter, update: update, **@reading))
+    end
+
+    def update_many(filter, update)
+      result = @collection.update(filter, update, multi: true)
+      [result['n'], 0] if @is_answered
+    end
+
+    def delete_many(filter)
+      result = @collection.remove(filter)
+      [result['n'], 0] if @is_answered
+    end
+
+    def distinct(filter)
+      values(@collection.distinct(@distinct, filter))
     end
 
     def aggregate(pipeline)

@@ -18,7 +18,7 @@ Mongo::Logger.logger = Logger.new($stderr, level: Logger::WARN)
 # How users of mongo 2.x write things.
 module Dialect
   EXTRAS = %w[write_concern read_concern read_preference command_concerns unacknowledged unordered
-              clients lazy_insert].freeze
+              clients lazy_insert sort hint collation max_time].freeze
   CONSUMER_NS = 4_000
   TIMEOUT_CODES = [50, 262].freeze
   TIMEOUTS = [Timeout::Error, Mongo::Error::SocketTimeoutError, Mongo::Error::NoServerAvailable,
@@ -192,6 +192,9 @@ module Dialect
       super()
       @field = spec['sum_field']
       @options = spec.slice('ordered', 'upsert', 'batch_size').transform_keys(&:to_sym)
+      options = spec.slice('sort', 'skip', 'hint', 'collation', 'max_time_ms')
+      @reading = options.transform_keys(&:to_sym)
+      @distinct = spec['field']
       return if spec['kind'] == 'noop'
 
       @database = client.use(database).database
@@ -210,11 +213,13 @@ module Dialect
 
     def find_one(filter, projection = nil)
       # A negative limit is a single batch.
-      one(@collection.find(filter, { projection: projection, limit: -1 }.compact).first)
+      options = { projection: projection, limit: -1, **@reading }
+      one(@collection.find(filter, options.compact).first)
     end
 
     def find(limit, filter, projection = nil)
-      total(@collection.find(filter, { projection: projection, limit: limit, **@options }.compact))
+      options = { projection: projection, limit: limit, **@options, **@reading }
+      total(@collection.find(filter, options.compact))
     end
 
     def update_one(filter, update)
@@ -240,7 +245,21 @@ module Dialect
     end
 
     def find_one_and_update(filter, update)
-      one(@collection.find_one_and_update(filter, update))
+      one(@collection.find_one_and_update(filter, update, @reading))
+    end
+
+    def update_many(filter, update)
+      result = @collection.update_many(filter, update)
+      [result.matched_count, 0] if @is_answered
+    end
+
+    def delete_many(filter)
+      result = @collection.delete_many(filter)
+      [result.deleted_count, 0] if @is_answered
+    end
+
+    def distinct(filter)
+      values(@collection.distinct(@distinct, filter))
     end
 
     def bulk_write(requests)

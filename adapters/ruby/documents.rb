@@ -195,6 +195,7 @@ class Makers
     @pools = message['pools'].map do |path|
       Dialect.decode_all(File.binread(path)).map { |document| Documents.copier(document) }
     end
+    @operations.each { |spec| name_options(spec) }
   end
 
   def begin(item, record, lap, sequence)
@@ -217,6 +218,14 @@ class Makers
   end
 
   private
+
+  # Options that name a document become that document, the same for all operations.
+  def name_options(spec)
+    %w[sort hint collation].each do |option|
+      given = spec[option]
+      spec[option] = @pools[given['pool']][given['document']].call if given.is_a?(Hash)
+    end
+  end
 
   def builder(spec, name)
     given = spec[name]

@@ -10,7 +10,9 @@ class Operation
     'update_one' => %w[filter update], 'delete_one' => %w[filter], 'count' => %w[filter],
     'estimated_count' => [], 'replace_one' => %w[filter documents],
     'find_one_and_update' => %w[filter update], 'read_modify_write' => %w[filter update],
-    'bulk_write' => [], 'aggregate' => %w[pipeline], 'command' => %w[command], 'drop' => []
+    'update_many' => %w[filter update], 'delete_many' => %w[filter],
+    'distinct' => %w[filter], 'bulk_write' => [], 'aggregate' => %w[pipeline],
+    'command' => %w[command], 'drop' => []
   }.freeze
   BULK_KINDS = %w[insert_one update_one replace_one delete_one].freeze
 
@@ -33,6 +35,10 @@ class Operation
       sum += document[@field] || 0 if @field
     end
     [read, sum]
+  end
+
+  def values(found)
+    [found.size, @field ? found.sum : 0]
   end
 
   def one(document)

@@ -9,6 +9,7 @@ use warnings;
 use BSON::Types qw(bson_bytes bson_oid);
 use BSON;
 use JSON::PP ();
+use List::Util qw(sum0);
 use MongoDB;
 use Scalar::Util qw(blessed);
 use Tie::IxHash;
@@ -25,6 +26,9 @@ our %KINDS = (
     update_one          => [ 'filter', 'update' ],
     delete_one          => ['filter'],
     count               => ['filter'],
+    update_many         => [ 'filter', 'update' ],
+    delete_many         => ['filter'],
+    distinct            => ['filter'],
     estimated_count     => [],
     replace_one         => [ 'filter', 'documents' ],
     find_one_and_update => [ 'filter', 'update' ],
@@ -37,7 +41,16 @@ our %KINDS = (
 our %PARTS = map { $_ => 1 } qw(insert_one update_one replace_one delete_one);
 
 my @EXTRAS = qw(write_concern read_concern read_preference command_concerns unacknowledged
-    unordered clients);
+    unordered clients sort hint collation max_time);
+
+# Options of reads, and the driver's names of them.
+our %OPTIONS = (
+    sort        => 'sort',
+    skip        => 'skip',
+    hint        => 'hint',
+    collation   => 'collation',
+    max_time_ms => 'maxTimeMS',
+);
 my $codec   = BSON->new;
 my $ordered = BSON->new( ordered => 1 );
 
@@ -140,6 +153,12 @@ sub failure {
     return ( $waited || $code == 50 || $code == 262 ? 3 : 2, $code, $name, $fault->message );
 }
 
+# Orders and the keys of an index are lists, whose order is kept.
+sub option {
+    my ( $name, $document ) = @_;
+    return $name eq 'collation' ? { %{$document} } : [ %{$document} ];
+}
+
 # A part of a bulk.
 sub part {
     my ( $spec, @given ) = @_;
@@ -175,7 +194,9 @@ sub bind_call {
     my $upsert = { $spec->{upsert} ? ( upsert => 1 ) : () };
     my %whole  = ( ordered => $spec->{ordered} // 1 );
     my %batch  = ( $spec->{batch_size} ? ( batchSize => $spec->{batch_size} ) : () );
-    my $find   = sub { one( $field, $items->find_one( @_ ) ) };
+    my %options =
+        map { defined $spec->{$_} ? ( $OPTIONS{$_} => $spec->{$_} ) : () } keys %OPTIONS;
+    my $find = sub { one( $field, $items->find_one( $_[0], $_[1], {%options} ) ) };
     my $update = sub { matched( $items->update_one( @_, $upsert ) ) };
     my %calls  = (
         insert_one  => sub { $items->insert_one( $_[0] );            return },
@@ -183,9 +204,9 @@ sub bind_call {
         find_one    => $find,
         find        => sub {
             my ( $limit, $filter, $projection ) = @_;
-            my %options = ( %batch, limit => $limit );
-            $options{projection} = $projection if $projection;
-            return drained( $field, $items->find( $filter, \%options )->result );
+            my %own = ( %batch, %options, limit => $limit );
+            $own{projection} = $projection if $projection;
+            return drained( $field, $items->find( $filter, \%own )->result );
         },
         update_one  => $update,
         replace_one => sub { matched( $items->replace_one( @_, $upsert ) ) },
@@ -196,7 +217,20 @@ sub bind_call {
         },
         count               => sub { return ( $items->count_documents( $_[0] ), 0 ) },
         estimated_count     => sub { return ( $items->estimated_document_count, 0 ) },
-        find_one_and_update => sub { one( $field, $items->find_one_and_update( @_ ) ) },
+        find_one_and_update =>
+            sub { one( $field, $items->find_one_and_update( @_, {%options} ) ) },
+        update_many => sub {
+            my $result = $items->update_many( @_ );
+            return $result->acknowledged ? ( $result->matched_count, 0 ) : ();
+        },
+        delete_many => sub {
+            my $result = $items->delete_many( $_[0] );
+            return $result->acknowledged ? ( $result->deleted_count, 0 ) : ();
+        },
+        distinct => sub {
+            my @values = $items->distinct( $spec->{field}, $_[0] )->all;
+            return ( scalar @values, defined $field ? sum0( @values ) : 0 );
+        },
         read_modify_write   => sub {
             my ( $filter, $change ) = @_;
             my @found = $find->( $filter );

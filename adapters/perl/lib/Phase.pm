@@ -44,6 +44,7 @@ sub new {
     $self->{plans} = [
         map {
             my $spec = $_;
+            $self->name_options( $spec );
             [
                 $self->maker( $spec ),
                 map { Dialect::bind_call( $spec, $_, $session->{database} ) }
@@ -93,6 +94,17 @@ sub maker {
         my ( $item ) = @_;
         return ( $kind eq 'find' ? $item->{count} : (), map { $_->( $item ) } @builders );
     };
+}
+
+# Options that name a document become that document, the same for all operations.
+sub name_options {
+    my ( $self, $spec ) = @_;
+    for my $name ( grep { ref $spec->{$_} } qw(sort hint collation) ) {
+        my $given = $spec->{$name};
+        my $bytes = $self->{pools}[ $given->{pool} ][ $given->{document} ];
+        $spec->{$name} = Dialect::option( $name, Dialect::decode_ordered( $bytes ) );
+    }
+    return;
 }
 
 sub builder {

@@ -28,6 +28,9 @@ final class Dialect
         'update_one' => ['update', ['filter', 'update']],
         'delete_one' => ['deleteOne', ['filter']],
         'count' => ['count', ['filter']],
+        'update_many' => ['updateMany', ['filter', 'update']],
+        'delete_many' => ['deleteMany', ['filter']],
+        'distinct' => ['distinct', ['filter']],
         'estimated_count' => ['estimatedCount', []],
         'replace_one' => ['update', ['filter', 'documents']],
         'find_one_and_update' => ['findAndModify', ['filter', 'update']],
@@ -38,7 +41,10 @@ final class Dialect
         'drop' => ['drop', []],
     ];
     public const EXTRAS = ['write_concern', 'read_concern', 'read_preference', 'command_concerns',
-        'unacknowledged', 'unordered', 'clients', 'lazy_insert'];
+        'unacknowledged', 'unordered', 'clients', 'lazy_insert', 'sort', 'hint',
+        'collation', 'max_time'];
+    /** Options that are documents. */
+    public const OPTIONS = ['sort', 'hint', 'collation'];
     /** AuthenticationFailed, MechanismUnavailable, Atlas' own. */
     private const AUTH_CODES = [18, 334, 8000];
     private const TIMEOUT_CODES = [50, 262];

@@ -9,6 +9,8 @@ use Closure;
 /** Makes what calls are given: copies of the pools' documents, and their stamps. SPEC 4 to 6. */
 final class Makers
 {
+    /** The operations, with the documents of their options. */
+    public readonly array $operations;
     /** For each operation, a function of an item: the values for a call, in their order. */
     public readonly array $makers;
     private array $pools = [];
@@ -20,7 +22,19 @@ final class Makers
         foreach ($message['pools'] as $path) {
             $this->pools[] = self::copiers(file_get_contents($path));
         }
+        $this->operations = array_map($this->named(...), $message['operations']);
         $this->makers = array_map($this->maker(...), $message['operations']);
+    }
+
+    /** Options are the same for all operations. */
+    private function named(array $operation): array
+    {
+        foreach (array_intersect(Dialect::OPTIONS, array_keys($operation)) as $name) {
+            $given = $operation[$name];
+            $document = $this->pools[$given['pool']][$given['document']];
+            $operation[$name] = $document instanceof Closure ? $document() : $document;
+        }
+        return $operation;
     }
 
     private function maker(array $operation): Closure

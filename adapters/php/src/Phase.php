@@ -47,8 +47,9 @@ final class Phase
         private readonly int $epochNs,
     ) {
         $this->schedule = new Schedule($message['schedule'], $message['lap_step']);
-        $this->makers = (new Makers($message, $this->schedule))->makers;
-        foreach ($message['operations'] as $operation) {
+        $makers = new Makers($message, $this->schedule);
+        $this->makers = $makers->makers;
+        foreach ($makers->operations as $operation) {
             $bind = fn ($client) => Target::call($client, $session['database'], $operation);
             $this->calls[] = array_map($bind, $session['clients']);
         }

@@ -36,6 +36,9 @@ final class Target
     private readonly array $query;
     private readonly array $queryOne;
     private readonly array $concerns;
+    /** Of a findAndModify. */
+    private readonly array $options;
+    private readonly string $field;
 
     public static function call(?Manager $manager, string $database, array $operation): Closure
     {
@@ -62,7 +65,11 @@ final class Target
         $this->concerns = ($concern ? ['writeConcern' => $concern] : [])
             + ($level ? ['readConcern' => ['level' => $level]] : []);
         $batch = isset($operation['batch_size']) ? ['batchSize' => $operation['batch_size']] : [];
-        $this->query = $this->readConcern + $batch;
+        $this->options = array_intersect_key($operation, ['sort' => true, 'collation' => true])
+            + (isset($operation['max_time_ms']) ? ['maxTimeMS' => $operation['max_time_ms']] : []);
+        $this->field = $operation['field'] ?? '';
+        $this->query = $this->readConcern + $batch + $this->options
+            + array_intersect_key($operation, ['hint' => true, 'skip' => true]);
         $this->queryOne = ['limit' => 1, 'singleBatch' => true] + $this->query;
         $this->bulk = array_intersect_key($operation, ['ordered' => true]);
         $this->update = self::upsert($operation);
@@ -118,6 +125,31 @@ final class Target
         $bulk = new BulkWrite();
         $bulk->delete($filter, ['limit' => 1]);
         self::requireAll($this->execute($bulk), $bulk);
+    }
+
+    private function updateMany(array $filter, array $update): ?array
+    {
+        $bulk = new BulkWrite();
+        $bulk->update($filter, $update, ['multi' => true]);
+        $result = $this->execute($bulk);
+        return $result->isAcknowledged() ? [$result->getMatchedCount(), 0] : null;
+    }
+
+    private function deleteMany(array $filter): ?array
+    {
+        $bulk = new BulkWrite();
+        $bulk->delete($filter);
+        $result = $this->execute($bulk);
+        return $result->isAcknowledged() ? [$result->getDeletedCount(), 0] : null;
+    }
+
+    private function distinct(array $filter): array
+    {
+        $command = new Command(['distinct' => $this->collection, 'key' => $this->field,
+            'query' => (object) $filter]);
+        $cursor = $this->manager->executeReadCommand($this->database, $command, $this->read);
+        $values = $cursor->toArray()[0]->values;
+        return [count($values), $this->sumField === null ? 0 : array_sum($values)];
     }
 
     private function bulkWrite(array $parts): void
@@ -203,7 +235,7 @@ final class Target
     private function findAndModify(array $filter, array $update): array
     {
         $command = new Command(['findAndModify' => $this->collection, 'query' => (object) $filter,
-            'update' => $update]);
+            'update' => $update] + $this->options);
         $cursor = $this->manager->executeReadWriteCommand($this->database, $command, $this->write);
         return $this->one($cursor->toArray()[0]->value);
     }
