@@ -303,8 +303,8 @@ pub struct AbsorberArgs {
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
     pub wire: WireVersions,
-    /// Announce a replica set of this name with one member, so that drivers have transactions. Their
-    /// writes are done at once, and an abort leaves them
+    /// Announce a replica set of this name with one member, so that drivers have transactions.
+    /// Their writes are done at once, and an abort leaves them
     #[arg(long, value_name = "NAME")]
     pub replica_set: Option<String>,
     /// Memory for documents, indexes, cursors and messages; inserts beyond it fail

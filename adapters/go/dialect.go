@@ -146,6 +146,28 @@ func matched(result *updateResult, err error) (answer, error) {
 	return answer{documents: result.MatchedCount + result.UpsertedCount}, nil
 }
 
+const duplicateKey = 11000
+
+// duplicates counts documents that were there already; false: something else failed.
+func duplicates(err error) (known int64, only bool) {
+	var write writeException
+	var bulk bulkWriteException
+	if err == nil {
+		return 0, true
+	}
+	if !errors.As(err, &write) && !errors.As(err, &bulk) {
+		return 0, false
+	}
+	only = write.WriteConcernError == nil && bulk.WriteConcernError == nil
+	for _, refused := range write.WriteErrors {
+		only = only && refused.Code == duplicateKey
+	}
+	for _, refused := range bulk.WriteErrors {
+		only = only && refused.Code == duplicateKey
+	}
+	return int64(len(write.WriteErrors) + len(bulk.WriteErrors)), only
+}
+
 // describe names an error as the server does, otherwise by its type.
 func describe(err error) (code int, name string, timeout bool) {
 	var command commandError

@@ -64,7 +64,8 @@ var driver = fields{
 }
 
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
-	"unordered", "clients", "sort", "hint", "collation", "max_time"}
+	"unordered", "clients", "sort", "hint", "collation", "max_time",
+	"expect"}
 
 // client is a client of `open`, with its database.
 type client struct {

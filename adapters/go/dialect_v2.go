@@ -53,7 +53,7 @@ func encode(from any) ([]byte, error) { return bson.Marshal(from) }
 var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
 
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
-	"unordered", "clients", "sort", "hint", "collation"}
+	"unordered", "clients", "sort", "hint", "collation", "expect"}
 
 // client is a client of `open`, with its database.
 type client struct {

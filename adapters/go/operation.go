@@ -9,6 +9,7 @@ import (
 // operation is one entry of `operations`, and what is ready before the first turn.
 type operation struct {
 	Kind, Collection, Shape, Field string
+	Expect                         string
 	Documents, Filter, Projection  *reference
 	Update, Pipeline, Command      *reference
 	Sort, Hint, Collation          *reference
@@ -162,7 +163,9 @@ func (w *wrongAnswer) Error() string {
 // check is nil if the answer to an operation on so many documents is right.
 func (t *target) check(got answer, count int64) error {
 	wanted := int64(1)
-	if t.right.many {
+	if t.Expect == "missing" {
+		wanted = 0
+	} else if t.right.many {
 		wanted = count
 	}
 	reads := t.Kind == "find_one" || t.Kind == "read_modify_write"
@@ -176,6 +179,12 @@ func (t *target) check(got answer, count int64) error {
 func (f *flight) judge(p *phase, totals *answer) (outcome byte) {
 	o, err := f.operation, f.err
 	totals.retries += f.answer.retries
+	if o.Expect == "duplicate" {
+		if known, only := duplicates(err); only {
+			totals.documents += known
+			return 0
+		}
+	}
 	if err == nil || errors.Is(err, errUnacknowledged) {
 		err = f.target.check(f.answer, int64(f.count))
 	}

@@ -70,6 +70,7 @@ exports.prepare = function prepare(definition, phase) {
   var answered = concern ? concern.w !== 0 : phase.connection.acknowledged;
   var totals = phase.totals;
   var targets = [{}];
+  var found = kinds[kind];
   if (kind === 'transaction') totals.retries = 0;
   /** A document's share of the sum; a long is a value beyond 2^53, or was made here. */
   function number(document) {
@@ -89,6 +90,10 @@ exports.prepare = function prepare(definition, phase) {
     var it = definition[option];
     if (it) definition[option] = phase.pools[it.pool][it.document];
   });
+  if (definition.expect) {
+    if (!phase.dialect.expecting) throw new protocol.Refusal('unsupported', 'expect');
+    found = phase.dialect.expecting(definition, found);
+  }
   if (kind !== 'noop') {
     targets = phase.connection.databases.map(function (database) {
       return phase.dialect.bind(definition, database);
@@ -105,8 +110,8 @@ exports.prepare = function prepare(definition, phase) {
   return {
     name: definition.name,
     kind: kind,
-    call: kinds[kind].call,
-    right: kinds[kind].right,
+    call: found.call,
+    right: found.right,
     expected: answered || WRITES.indexOf(kind) < 0,
     targets: targets,
     make: maker(definition, targets[0].options, phase)

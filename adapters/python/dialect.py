@@ -19,7 +19,7 @@ AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atla
 TIMEOUT_CODES = (50, 262)
 EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
           "unacknowledged", "unordered", "clients", "lazy_insert",
-          "sort", "hint", "collation", "max_time"]  # fmt: skip
+          "sort", "hint", "collation", "max_time", "expect"]  # fmt: skip
 if pymongo.version_tuple >= (3, 9):  # the first whose streams report their position
     EXTRAS.append("change_stream")
 NUMBERS = {
@@ -150,12 +150,44 @@ def read_one(field):
     return read
 
 
+def require_none(document):
+    if document is not None:
+        raise WrongAnswer("a document was found")
+
+
+def require_unmatched(result):
+    if result.acknowledged and (result.matched_count or result.upserted_id is not None):
+        raise WrongAnswer(f"{result.matched_count} matched")
+
+
+def require_kept(result):
+    if result.acknowledged and result.deleted_count:
+        raise WrongAnswer(f"{result.deleted_count} deleted")
+
+
+def duplicates(fault):
+    """Documents that were there already. Every other failure is raised."""
+    details = fault.details or {}
+    refused = details.get("writeErrors", [{"code": fault.code}])
+    if details.get("writeConcernErrors") or any(each["code"] != 11000 for each in refused):
+        raise fault
+    return len(refused), 0
+
+
 # Calls that are more than a method.
 
 
 def noop(field, documents=()):
     total = sum([document.get(field, 0) for document in documents]) if field else 0
     return len(documents), total
+
+
+def insert(method, documents):
+    try:
+        method(documents)
+    except errors.OperationFailure as fault:
+        return duplicates(fault)
+    return 0, 0
 
 
 def drain(method, field, *given):
@@ -225,6 +257,8 @@ if pymongo.version_tuple >= (3, 9):  # the first whose sessions have with_transa
     KINDS["transaction"] = (None, tuple)
 TRANSACTION_PARTS = ("insert_one", "find_one", "update_one", "replace_one", "delete_one",
                      "find_one_and_update")  # fmt: skip
+# What reads an answer where documents are expected to be missing.
+MISSING = {"find_one": require_none, "update_one": require_unmatched, "delete_one": require_kept}
 BULK_PARTS = {
     "insert_one": pymongo.InsertOne,
     "update_one": pymongo.UpdateOne,
@@ -298,6 +332,10 @@ def bind(api, database, operation, client):
         "bulk_write": partial(api.bulk_write, method),
         "distinct": partial(method, operation.get("field")),
     }.get(kind, method)
+    if operation.get("expect") == "missing":
+        return call, MISSING[kind]
+    if operation.get("expect") == "duplicate":
+        return partial(api.insert, call), tuple
     return call, finish(field) if finish in (read_one, read_values) else finish
 
 

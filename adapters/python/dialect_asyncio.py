@@ -15,6 +15,14 @@ async def noop(field, documents=()):
     return dialect.noop(field, documents)
 
 
+async def insert(method, documents):
+    try:
+        await method(documents)
+    except dialect.errors.OperationFailure as fault:
+        return dialect.duplicates(fault)
+    return 0, 0
+
+
 async def drain(method, field, *given):
     documents = total = 0
     cursor = method(*given)

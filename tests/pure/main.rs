@@ -39,6 +39,7 @@ mod stats_usl;
 mod stats_verdicts;
 mod workload_errors;
 mod workload_expected;
+mod workload_outcomes;
 mod workload_plans;
 mod workload_schedules;
 mod workload_schema;

@@ -48,7 +48,16 @@ fn in_round(workload: &Workload, process: u32, round: u64) -> Scheduled {
 fn the_file_is_laid_out_as_the_contract_says() {
     let guid = *b"0123456789abcdef";
     let (intended_ns, key, document, count) = (0x0102, 0x0304, 5, 0x0107);
-    let record = Record { intended_ns, key, document, count, operation: 6, advances: true, guid };
+    let record = Record {
+        intended_ns,
+        key,
+        document,
+        count,
+        operation: 6,
+        advances: true,
+        guid,
+        duplicates: 3,
+    };
     let part = Record { key: 8, ..Record::default() };
     let mut made = Schedule {
         slices: 2,
@@ -62,7 +71,7 @@ fn the_file_is_laid_out_as_the_contract_says() {
     let mut expected = b"MDYNSCH2".to_vec();
     expected.extend([32, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
     expected.extend([2, 1, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7, 1, 0, 0]);
-    expected.extend([6, 1, 0, 0, 0, 0, 0, 0]);
+    expected.extend([6, 1, 0, 0, 3, 0, 0, 0]);
     expected.extend([0; 32]);
     expected.extend([0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
     expected.extend([0; 16]);
@@ -374,28 +383,6 @@ fn a_bulk_is_made_of_parts() {
         assert!(parts.iter().all(|part| part.operation == 1 || part.key < 1000));
     }
     assert!((1300..1700).contains(&inserted.len()), "{} inserts of 2000", inserted.len());
-}
-
-#[test]
-fn a_transaction_has_all_parts_in_their_order() {
-    let transactions = workload(
-        "  - operation: transaction
-    operations: 30
-    workers: 2
-    parts:
-      - {operation: insert_one, collection: plain}
-      - {operation: find_one, collection: plain}
-      - {operation: insert_one, collection: plain, name: second}\n",
-    );
-    let Scheduled { schedule: made, steps, .. } = of(&transactions, 0);
-    let mut inserted = BTreeSet::new();
-    for record in &made.records {
-        let [first, found, second] = made.parts(record) else { panic!("three parts") };
-        assert_eq!([first, found, second].map(|part| part.operation), [1, 2, 3]);
-        assert!(inserted.insert(first.key) && inserted.insert(second.key) && found.key < 1000);
-        assert!(first.advances && !found.advances);
-    }
-    assert_eq!(steps.lap, 60, "keys of the next lap follow");
 }
 
 #[test]

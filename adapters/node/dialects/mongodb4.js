@@ -9,6 +9,7 @@ const plan = require('../plan');
 const calls = require('./calls');
 const consumer = require('../consumer');
 const jsBson = require('./js_bson');
+const expecting = require('./expecting');
 const transactions = require('./transactions');
 
 /** Of each database: version 4 does not tell it. */
@@ -80,12 +81,13 @@ module.exports = function dialect(api, major) {
     kinds,
     connect: (entry, name, done) => open(entry, name).then((it) => done(null, it), done),
     bind,
+    expecting,
     models: calls.models,
     projection: 'projection',
     Consumer: promises ? consumer.Consumer : null,
     StreamConsumer: promises ? consumer.StreamConsumer : null,
     capabilities: {
-      extras: promises ? [...calls.extras, 'change_stream'] : calls.extras,
+      extras: [...calls.extras, 'expect', ...(promises ? ['change_stream'] : [])],
       alters: [],
       uri: 'standard',
       consumer_ns: promises ? 4000 : null

@@ -203,6 +203,8 @@ pub struct AdapterOperation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lazy: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<plan::Expectable>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upsert: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<u32>,
@@ -254,6 +256,7 @@ impl AdapterOperation {
             shape: None,
             ordered: None,
             lazy: None,
+            expect: None,
             upsert: None,
             batch_size: None,
             sum_field: None,
@@ -298,6 +301,7 @@ pub fn operation<'a>(
         shape: made.shape.clone(),
         ordered: made.ordered,
         lazy: made.lazy,
+        expect: made.expect,
         upsert: made.upsert,
         batch_size: made.batch_size,
         sum_field: made.sum_field.clone(),

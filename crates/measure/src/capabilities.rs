@@ -97,6 +97,7 @@ fn extras(made: &Operation) -> impl Iterator<Item = &'static str> {
         (made.hint.is_some(), "hint"),
         (made.collation.is_some(), "collation"),
         (made.max_time_ms.is_some(), "max_time"),
+        (made.expect.is_some(), "expect"),
     ];
     let concerns = concerns.into_iter().filter(move |_| !is_command);
     concerns.chain(others).filter_map(|(needed, word)| needed.then_some(word))

@@ -6,8 +6,8 @@ use crate::collect::GivenAnswers;
 use crate::measured::MeasuredPhase;
 use crate::phase::first_collection;
 use record::records::Receipt;
-use workload::operations::{ServerCount, about, inserted_by_command, inserts};
-use workload::plan::{Operation, OperationKind, Phase};
+use workload::operations::{ServerCount, about, deletes, inserted_by_command, inserts};
+use workload::plan::{Expectable, Operation, OperationKind, Phase};
 
 /// The receipt of one phase of one run; `done` counts the successful operations, by operation, and
 /// `given` what their records did.
@@ -106,6 +106,7 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<GivenAnswers>]) 
             continue;
         }
         if operation.upsert == Some(true)
+            || operation.expect == Some(Expectable::Duplicate)
             || matches!(operation.kind, OperationKind::Drop | OperationKind::DeleteMany)
             || (writes && elsewhere)
         {
@@ -115,7 +116,7 @@ fn document_change(phase: &Phase, done: &[u64], given: &[Option<GivenAnswers>]) 
             change += i64::try_from(done * inserted_by_command(operation)?).ok()?;
             continue;
         }
-        let deleted = if about(operation.kind).deletes { *done } else { 0 };
+        let deleted = if deletes(operation) { *done } else { 0 };
         let counted = GivenAnswers { inserted: done * inserts(operation), updated: 0, deleted };
         let given = given.unwrap_or(counted);
         change += i64::try_from(given.inserted).ok()? - i64::try_from(given.deleted).ok()?;

@@ -340,13 +340,10 @@ pub struct PhaseRun {
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
     #[serde(alias = "half_log_ratio")]
     pub drift: Option<f64>,
-    /// Making one document before its operation is timed, ns, calibrated before the phase. None
-    /// where none is made or the adapter does not report it.
+    /// Making one document, before its operation is timed, ns; None where it is not known.
     #[serde(default)]
     pub document_ns: Option<f64>,
-    /// Attempts of transactions beyond the first of each, by the driver itself: they are no errors.
-    /// None where the adapter counts none.
-    #[serde(default)]
+    /// Attempts of transactions beyond their first, by the driver itself; no errors.
     pub retries: Option<u64>,
     /// Garbage collections of the runtime, where it counts them; ns by its clock.
     #[serde(default)]

@@ -14,7 +14,7 @@ pub use crate::client_sharing::ClientSharing;
 pub use crate::mention::Mention;
 pub use crate::operation_kind::OperationKind;
 pub use crate::replay::stamp::{Stamp, StampForm, StampSource};
-pub use operation::{Count, Operation, OperationPart, Template, WrittenDocuments};
+pub use operation::{Count, Expectable, Operation, OperationPart, Template, WrittenDocuments};
 
 /// Everything one experiment does, but for the arms and the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

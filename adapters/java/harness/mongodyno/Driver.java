@@ -61,6 +61,11 @@ interface Driver {
 
   Failure failure(Exception fault);
 
+  /** Documents that were there already; -1: something else failed. */
+  default int duplicates(Exception fault) {
+    return -1;
+  }
+
   /** A part of a bulk, made before the first reading of the clock. */
   Object model(Operation part, Given given) throws Refusal;
 

@@ -17,6 +17,7 @@ final class Operation {
   boolean ordered = true;
   boolean upsert;
   boolean lazy;
+  String expect;
   int batchSize;
   Message.Concern writeConcern;
   String readConcern;
@@ -82,6 +83,9 @@ final class Operation {
   }
 
   boolean isRight(Given told, int count) {
+    if ("missing".equals(expect)) {
+      return told.found == 0 && wrote(told, 0);
+    }
     return switch (kind) {
       case "find_one", "find_one_and_update" -> told.found == 1;
       case "read_modify_write" -> told.found == 1 && wrote(told, 1);

@@ -274,6 +274,13 @@ final class Worker {
 
   private byte outcome(Flight flight) {
     retries += flight.given.retries;
+    if (flight.fault != null && "duplicate".equals(flight.operation.expect)) {
+      int known = phase.driver.duplicates(flight.fault);
+      if (known >= 0) {
+        documents += known;
+        return 0;
+      }
+    }
     if (flight.fault != null) {
       Driver.Failure failure = phase.driver.failure(flight.fault);
       phase.note(failure.code(), failure.name(), Main.told(flight.fault));

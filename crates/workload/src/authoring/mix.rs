@@ -4,7 +4,7 @@ use super::bounds::MIX_MAX;
 use super::checking::Check;
 use super::located::At;
 use super::operation::operation;
-use super::parts::add_parts;
+use super::operation_parts::add_parts;
 use super::yaml::{self, OperationKeys};
 use crate::operation_kind::OperationWord;
 use crate::operations::{Concerns, Site, about_word};

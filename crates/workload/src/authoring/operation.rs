@@ -80,6 +80,7 @@ fn needs_documents(
     let Some(word) = keys.operation.as_ref().map(|word| word.value) else { return };
     let without = about_word(word).inserts
         || keys.upsert.as_ref().is_some_and(|upsert| upsert.value)
+        || keys.expect.is_some()
         || matches!(
             word,
             OperationWord::BulkWrite

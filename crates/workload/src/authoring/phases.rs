@@ -7,10 +7,10 @@ use super::mix::operations_of;
 use super::pacing::{limit_of, pacing_of, warmup_of};
 use super::yaml;
 use super::yaml_values::KeysName;
-use crate::operations::{Site, about, inserts};
+use crate::operations::{Site, about, deletes, inserts};
 use crate::plan::{
-    Collection, Count, KeyChoice, Operation, OperationKind, Pacing, Phase, Stamp, StampForm,
-    StampSource,
+    Collection, Count, Expectable, KeyChoice, Operation, OperationKind, Pacing, Phase, Stamp,
+    StampForm, StampSource,
 };
 use serde_json::json;
 
@@ -58,6 +58,7 @@ pub fn phase(
     };
     let (operations, weights) = operations_of(check, given, &mut site)?;
     check_deletes(check, given, &operations);
+    check_expectations(check, given, &operations);
     let batches = batches_of(check, keys, &operations, pacing, site.all_workers);
     let limit = limit_of(check, keys, pacing, batches, given.place);
     let consumer = consumer_of(check, keys, &operations, collections);
@@ -212,8 +213,7 @@ fn key_choice(check: &mut Check<'_>, keys: &yaml::PhaseYaml) -> KeyChoice {
 }
 
 fn check_deletes(check: &mut Check<'_>, given: &At<yaml::PhaseYaml>, operations: &[Operation]) {
-    let deletes = |made: &&Operation| about(made.kind).deletes;
-    let Some(delete) = operations.iter().find(deletes) else { return };
+    let Some(delete) = operations.iter().find(|made| deletes(made)) else { return };
     if delete.kind == OperationKind::DeleteMany && operations.len() > 1 {
         let message = "delete_many in a mix leaves documents that are not known";
         check.wrong(given.place, message, "move it to a separate phase");
@@ -236,6 +236,36 @@ fn check_deletes(check: &mut Check<'_>, given: &At<yaml::PhaseYaml>, operations:
         let message = "each document can be deleted only once";
         let hint = "choose `keys: sequential`, `contiguous` or `uniform` (shuffled)";
         check.wrong(keys.place, message, hint);
+    }
+}
+
+/// Keys that are missing must remain so, and duplicates are counted where nothing else inserts.
+fn check_expectations(
+    check: &mut Check<'_>,
+    given: &At<yaml::PhaseYaml>,
+    operations: &[Operation],
+) {
+    for made in operations {
+        let others = || operations.iter().filter(|other| other.name != made.name);
+        let grows = |other: &Operation| inserts(other) > 0 || other.upsert == Some(true);
+        match made.expect {
+            Some(Expectable::Missing)
+                if others().any(|it| it.collection == made.collection && grows(it)) =>
+            {
+                let message = format!("what `{}` misses is inserted meanwhile", made.name);
+                check.wrong(given.place, message, "insert in another collection or phase");
+            }
+            Some(Expectable::Duplicate) if others().next().is_some() => {
+                let message = format!("`{}` expects duplicates beside other operations", made.name);
+                check.wrong(given.place, message, "move it to a separate phase");
+            }
+            _ => {}
+        }
+    }
+    let hashed =
+        matches!(given.value.keys.as_ref().map(|it| it.value.name), Some(KeysName::Hashed));
+    if hashed && operations.iter().any(|made| made.expect == Some(Expectable::Duplicate)) {
+        check.wrong(given.place, "`keys: hashed` makes no duplicates", "leave out `keys`");
     }
 }
 

@@ -8,7 +8,7 @@ use super::mix::inherit;
 use super::phases::phase;
 use super::yaml;
 use crate::operation_kind::OperationKind;
-use crate::operations::{about, inserts};
+use crate::operations::{about, deletes, inserts};
 use crate::plan::{Collection, Count, KeyChoice, Limit, Operation, Phase, Plan};
 use crate::replay::population::Population;
 use crate::replay::schedule_length::slice_records_max;
@@ -68,8 +68,9 @@ pub fn sequence(
         }
         let pools = made.last().map_or(Vec::new(), |before| before.pools.clone());
         let Some(phase) = phase(check, stretch, collections, names, seed, pools) else { continue };
-        let kind = phase.operations[0].kind;
-        if kind == OperationKind::Drop || !phase.operations[0].parts.is_empty() {
+        let first = &phase.operations[0];
+        let is_single = first.parts.is_empty() && first.expect.is_none();
+        if first.kind == OperationKind::Drop || !is_single {
             let message = format!("a sequence has no {}", phase.name);
             check.wrong(stretch.place, message, "move it to a separate phase");
             continue;
@@ -168,7 +169,7 @@ pub fn check_ranges(
         let inserting = |number: &usize| about(made(number).kind).inserts;
         let changing = |number: &usize| {
             let about = about(made(number).kind);
-            about.inserts || about.deletes || made(number).upsert == Some(true)
+            about.inserts || deletes(made(number)) || made(number).upsert == Some(true)
         };
         let apart = on.len() < 2 || on.iter().all(inserting) || !on.iter().any(changing);
         if all == 1 || apart {

@@ -187,7 +187,7 @@ impl Site<'_> {
             return;
         }
         let upserts = self.made.upsert == Some(true);
-        if keyed && population.is_empty() && !upserts {
+        if keyed && population.is_empty() && !upserts && self.made.expect.is_none() {
             let message = format!("`{name}` looks for documents that `{collection}` does not have");
             check.wrong(place, message, "insert them in a phase before, or load `documents:`");
         }

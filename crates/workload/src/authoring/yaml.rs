@@ -12,7 +12,7 @@ use super::fields::{FieldType, FieldYaml};
 use super::located::{At, Location, NamedEntries};
 use super::sharding_yaml::Sharding;
 use super::tree::YamlTree;
-use super::yaml_values::{Amount, BatchYaml, IndexYaml, KeysYaml, Time};
+use super::yaml_values::{Amount, BatchYaml, ExpectYaml, IndexYaml, KeysYaml, Time};
 use crate::operation_kind::OperationWord;
 use crate::plan::ClientSharing;
 
@@ -194,6 +194,10 @@ with_shared_keys! {
         set: Option<At<NamedEntries<At<FieldYaml>>>>,
         /// An update document in place of `set`.
         update: Option<At<YamlTree>>,
+        /// An outcome that is right here: `missing` (keys that are not there: no document is
+        /// found, matched or deleted), or `{duplicate: 0.1}` (so many of the inserted documents
+        /// are there already, and are refused).
+        expect: Option<At<ExpectYaml>>,
         /// Insert where nothing matches.
         upsert: Option<At<bool>>,
         /// Stages of the pipeline.

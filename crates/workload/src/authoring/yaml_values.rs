@@ -195,6 +195,41 @@ impl Visitor<'_> for BatchVisitor {
     }
 }
 
+/// An expected outcome.
+#[derive(Debug, Clone, Copy)]
+pub enum ExpectYaml {
+    Missing,
+    /// Share of the inserted documents, from 0 to 1.
+    Duplicate(f64),
+}
+
+struct ExpectVisitor;
+
+impl<'de> Visitor<'de> for ExpectVisitor {
+    type Value = ExpectYaml;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("missing or {duplicate: 0.1}")
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<ExpectYaml, E> {
+        match value {
+            "missing" => Ok(ExpectYaml::Missing),
+            _ => Err(E::invalid_value(Unexpected::Str(value), &self)),
+        }
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ExpectYaml, A::Error> {
+        let Duplicates { duplicate } = Duplicates::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ExpectYaml::Duplicate(duplicate))
+    }
+}
+
+/// Inserted documents that are there already.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Duplicates {
+    /// Their share, between 0 and 1: 0.1 is a tenth.
+    duplicate: f64,
+}
+
 struct TimeVisitor;
 
 impl Visitor<'_> for TimeVisitor {
@@ -227,5 +262,11 @@ any_of!(
     BatchVisitor,
     g,
     [g.subschema_for::<NonZeroU32>(), serde_json::json!({"const": "all"})]
+);
+any_of!(
+    ExpectYaml,
+    ExpectVisitor,
+    g,
+    [serde_json::json!({"const": "missing"}), g.subschema_for::<Duplicates>()]
 );
 any_of!(Time, TimeVisitor, _g, [bounds::time()]);

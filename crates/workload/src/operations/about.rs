@@ -51,7 +51,7 @@ pub enum AnswerSource {
     Deleted,
     /// All documents of its collection.
     All,
-    /// As those of its parts.
+    /// Answers of its parts, added up.
     ByParts,
     /// By its stages, as far as they keep or count documents.
     ByStages,

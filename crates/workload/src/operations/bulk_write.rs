@@ -1,5 +1,5 @@
 //! `bulk_write`: inserts, updates, replacements and deletions in one call. The parts are
-//! separate operations, which `phases.rs` makes.
+//! separate operations, which `operation_parts.rs` makes.
 
 use super::about::{About, Concerns, ServerCount};
 use super::making::{Making, needed};

@@ -4,7 +4,7 @@ use super::about::About;
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "filter"],
+    keys: &["collection", "by", "filter", "expect"],
     deletes: true,
     ..About::write("opcounters.delete", make)
 };
@@ -15,5 +15,7 @@ pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
         let message = format!("`{}` is capped: nothing can be deleted there", capped.name);
         making.check.wrong(making.place, message, "use a collection that is not capped");
     }
-    making.filter()
+    making.filter()?;
+    making.expect_missing();
+    Some(())
 }

@@ -15,6 +15,7 @@ pub const ABOUT: About = About {
         "max_time",
         "projection",
         "shape",
+        "expect",
     ],
     concerns: Concerns::Read,
     reads_documents: true,
@@ -27,5 +28,6 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.filter()?;
     making.find_options();
     making.read_documents();
+    making.expect_missing();
     Some(())
 }

@@ -7,7 +7,7 @@ use crate::authoring::yaml_values::BatchYaml;
 use crate::plan::Count;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "document_of", "batch", "ordered", "lazy", "shape"],
+    keys: &["collection", "document_of", "batch", "ordered", "lazy", "shape", "expect"],
     inserts: true,
     ..About::write("opcounters.insert", make)
 };

@@ -4,7 +4,7 @@ use super::about::About;
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "document_of", "shape"],
+    keys: &["collection", "document_of", "shape", "expect"],
     inserts: true,
     ..About::write("opcounters.insert", make)
 };
@@ -12,5 +12,6 @@ pub const ABOUT: About = About {
 /// The same for one and for many.
 pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.shape();
+    making.expect_duplicates();
     making.documents()
 }

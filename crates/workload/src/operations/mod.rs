@@ -2,6 +2,7 @@
 //! known, how the server counts it. `operation_kind.rs` lists them.
 
 mod about;
+mod expecting;
 mod find_options;
 mod making;
 
@@ -38,6 +39,11 @@ for_every_kind!(declare);
 pub fn changes_documents(made: &Operation) -> bool {
     let about = about(made.kind);
     (about.writes)(made) && (!about.updates || made.upsert == Some(true))
+}
+
+/// Whether it deletes the document of its key.
+pub fn deletes(operation: &Operation) -> bool {
+    about(operation.kind).deletes && operation.expect.is_none()
 }
 
 /// Documents that one operation inserts, a full batch of them.

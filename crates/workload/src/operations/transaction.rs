@@ -1,5 +1,5 @@
 //! `transaction`: operations that are committed together, in their order. Its parts are separate
-//! operations, which `parts.rs` makes.
+//! operations, which `operation_parts.rs` makes.
 
 use super::about::{About, AnswerSource, Concerns};
 use super::making::{Making, needed};

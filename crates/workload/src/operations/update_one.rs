@@ -14,10 +14,16 @@ use crate::plan::{Collection, Stamp, StampSource, Template};
 use bson::{Bson, Document};
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "filter", "set", "update", "upsert"],
+    keys: &["collection", "by", "filter", "set", "update", "upsert", "expect"],
     updates: true,
-    ..About::write("opcounters.update", make)
+    ..About::write("opcounters.update", make_one)
 };
+
+fn make_one(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    make(making)?;
+    making.expect_missing();
+    Some(())
+}
 
 /// The same for many, and for those that answer the document.
 pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {

@@ -70,6 +70,12 @@ pub struct Operation {
     /// Name of the class that the driver's documents are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<String>,
+    /// A right answer other than the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectable>,
+    /// Share of the inserted documents that are there already, of `expect: duplicate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<f64>,
     /// Insert where nothing matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upsert: Option<bool>,
@@ -114,6 +120,8 @@ impl Operation {
             pipeline: None,
             command: None,
             shape: None,
+            expect: None,
+            duplicates: None,
             upsert: None,
             batch_size: None,
             sum_field: None,
@@ -143,6 +151,16 @@ impl Operation {
         let documents = self.documents.iter().flat_map(|documents| &documents.stamps);
         self.templates().flat_map(|template| &template.stamps).chain(documents)
     }
+}
+
+/// A right answer of an operation other than the usual one (SPEC section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Expectable {
+    /// No document is found, matched or deleted.
+    Missing,
+    /// Documents of an insert may be there already.
+    Duplicate,
 }
 
 /// How many documents, or parts, one operation has.

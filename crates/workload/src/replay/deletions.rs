@@ -3,7 +3,7 @@
 use super::key_choice::{behind, range_of};
 use super::population::Population;
 use super::random::Random;
-use crate::operations::about;
+use crate::operations::deletes;
 use crate::plan::{KeyChoice, Phase, Plan};
 
 /// Documents of one deleting phase that are shuffled, at most: beyond it, only memory would grow.
@@ -73,7 +73,7 @@ impl Deletions {
 
 /// Whether a phase does nothing but delete one document after the other.
 pub fn deletes_alone(phase: &Phase) -> bool {
-    phase.single().is_some_and(|(_, made)| about(made.kind).deletes)
+    phase.single().is_some_and(|(_, made)| deletes(made))
 }
 
 /// The numbers of all documents in another order.

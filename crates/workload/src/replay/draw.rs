@@ -8,9 +8,9 @@ use super::random::{Random, guid_of};
 use super::schedule_file::Record;
 use super::schedule_request::ScheduleRequest;
 use super::selected_documents::{key_space, takes_guid};
-use crate::operations::about;
+use crate::operations::{about, deletes};
 use crate::plan::{
-    Collection, Count, KeyChoice, OperationKind, OperationPart, Pacing, Phase, Plan,
+    Collection, Count, Expectable, KeyChoice, OperationKind, OperationPart, Pacing, Phase, Plan,
 };
 
 /// What is needed to draw the records of one phase.
@@ -45,6 +45,15 @@ pub struct Sequence {
 }
 
 impl Sequence {
+    /// How many of an insert's first documents are the last ones of the insert before it.
+    fn duplicates(&mut self, share: Option<f64>, documents: u32) -> u32 {
+        let Some(share) = share else { return 0 };
+        let mean = share * f64::from(documents);
+        let more = self.random.unit() < mean.fract();
+        let drawn = mean as u32 + u32::from(more);
+        drawn.min(u32::try_from(self.inserted).unwrap_or(u32::MAX))
+    }
+
     fn asked(&self, position: u64) -> KeyRequest {
         KeyRequest { sequence: self.number, of: self.of, position }
     }
@@ -71,7 +80,7 @@ impl<'a> Draw<'a> {
             (Dealing::new(plan, phase, made, first), made.collection.as_str())
         });
         let guids = phase.operations.iter().any(takes_guid);
-        let deleting = operations().filter(|((made, _), _)| about(made.kind).deletes);
+        let deleting = operations().filter(|((made, _), _)| deletes(made));
         let deleting = deleting.map(|((made, collection), population)| {
             let length = collection.and_then(|it| population.deleted_at_once(made, it));
             (population, length.unwrap_or(1).max(1))
@@ -158,7 +167,8 @@ impl<'a> Draw<'a> {
                 return None;
             }
             let dealing = self.dealing()?;
-            let mut n = sequence.inserted;
+            record.duplicates = sequence.duplicates(made.duplicates, record.count);
+            let mut n = sequence.inserted - u64::from(record.duplicates);
             if self.phase.keys == KeyChoice::Hashed {
                 n = dealing.scattered(sequence.number, n);
             }
@@ -166,7 +176,7 @@ impl<'a> Draw<'a> {
             record.advances = true;
             record.document = (n % pool) as u32;
             Keyed { key, guid: guid_of(self.plan.seed, key) }
-        } else if about.deletes {
+        } else if deletes(made) {
             let deletions = self.deletions.as_ref()?;
             let number =
                 deletions.number(self.phase, sequence.number, sequence.of, sequence.deleted)?;
@@ -186,7 +196,7 @@ impl<'a> Draw<'a> {
             record.guid = keyed.guid;
         }
         if about.inserts {
-            sequence.inserted += u64::from(record.count);
+            sequence.inserted += u64::from(record.count - record.duplicates);
             if matches!(self.phase.keys, KeyChoice::Latest { .. }) {
                 sequence.newest.push(record);
             }
@@ -199,6 +209,11 @@ impl<'a> Draw<'a> {
     fn looked_for(&self, sequence: &mut Sequence, operation: usize) -> (Keyed, bool) {
         let (keys, population) = (&self.keys[operation], &self.populations[operation]);
         let made = &self.phase.operations[operation];
+        if made.expect == Some(Expectable::Missing) {
+            let asked = sequence.asked(sequence.position);
+            let key = population.next_key() + keys.number(&mut sequence.random, asked);
+            return (Keyed { key, guid: guid_of(self.plan.seed, key) }, false);
+        }
         let fresh = self.inserted.as_ref().filter(|(_, collection)| *collection == made.collection);
         let (Some((dealing, _)), KeyChoice::Latest { .. }) = (fresh, self.phase.keys) else {
             let asked = sequence.asked(sequence.position);

@@ -7,7 +7,8 @@ use crate::operations::{
     AnswerSource, about, answers_nothing, changes_documents, inserted_by_command, returned,
 };
 use crate::plan::{
-    Collection, Operation, OperationKind, Phase, Plan, Stamp, StampForm, StampSource, Template,
+    Collection, Expectable, Operation, OperationKind, Phase, Plan, Stamp, StampForm, StampSource,
+    Template,
 };
 
 /// Keys of one range that are looked up one by one, where documents have gaps between them.
@@ -55,8 +56,10 @@ impl Expectation {
     pub fn new(plan: &Plan, number: usize) -> Option<Self> {
         let phase = &plan.phases[number];
         let alone = phase.operations.len() == 1;
-        let deletes_alone = |made: &Operation| alone && about(made.kind).deletes;
-        let changes = |made: &Operation| changes_documents(made) && !deletes_alone(made);
+        let known = |made: &Operation| {
+            alone && (about(made.kind).deletes || made.expect == Some(Expectable::Duplicate))
+        };
+        let changes = |made: &Operation| changes_documents(made) && !known(made);
         if phase.operations.iter().any(changes) && phase.sequence.is_empty() {
             return None;
         }
@@ -122,6 +125,8 @@ enum AnswerRule {
     Nothing,
     /// What its parts add.
     Parts,
+    /// The documents that are there already.
+    Duplicates,
     /// It cannot be known.
     Unknown,
     /// It adds so many documents each time.
@@ -155,6 +160,11 @@ enum KeyOrder {
 
 fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
     let phase = &plan.phases[number];
+    match made.expect {
+        Some(Expectable::Missing) => return AnswerRule::Nothing,
+        Some(Expectable::Duplicate) => return AnswerRule::Duplicates,
+        None => {}
+    }
     match about(made.kind).answers {
         _ if is_unanswered(made) => return AnswerRule::Unknown,
         AnswerSource::ByFilter
@@ -268,6 +278,9 @@ impl AnswerRule {
         match self {
             Self::Nothing => NOTHING,
             Self::Each(documents) => Expected { documents: Some(*documents), sum: Some(0) },
+            Self::Duplicates => {
+                Expected { documents: Some(record.duplicates.into()), sum: Some(0) }
+            }
             // Where a record moves on, its last lap is the adapter's to say.
             Self::Of(_) if record.advances => UNKNOWN,
             Self::Of(documents) => documents.to(record),

@@ -7,7 +7,7 @@ use super::dealing::{Dealing, Keyed, sequences};
 use super::key_choice::{behind, range_of};
 use super::random::guid_of;
 use super::selected_documents::{Meaning, meaning};
-use crate::operations::about;
+use crate::operations::{about, deletes};
 use crate::plan::{Collection, KeyChoice, Limit, Operation, OperationKind, Phase, Plan};
 
 /// The documents of a collection, each by its number in order.
@@ -164,18 +164,18 @@ impl Population {
                 _ if made.kind == OperationKind::Drop => {
                     *self = Self { next_key: self.next_key, ..Self::loaded(self.seed, 0) };
                 }
-                Some(_) if about.inserts => {
+                Some(_) if about.inserts && made.expect.is_none() => {
                     let dealing = Dealing::new(plan, phase, made, self.next_key);
                     self.next_key += dealing.keys();
                     self.inserted.push(dealing);
                 }
-                Some(count) if about.deletes => match self.deleted_at_once(made, collection) {
+                Some(count) if deletes(made) => match self.deleted_at_once(made, collection) {
                     Some(length) => self.delete(phase, count, length.max(1)),
                     None => self.known = false,
                 },
                 _ => {
                     let changes = about.inserts
-                        || about.deletes
+                        || deletes(made)
                         || made.kind == OperationKind::BulkWrite
                         || made.upsert == Some(true);
                     self.known &= !changes;

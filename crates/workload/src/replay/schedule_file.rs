@@ -27,6 +27,8 @@ pub struct Record {
     pub operation: u8,
     /// Whether the key moves on with each lap.
     pub advances: bool,
+    /// Documents of an insert that are there already. Adapters do not read it.
+    pub duplicates: u32,
     /// Written only where the schedule has guids.
     pub guid: [u8; 16],
 }
@@ -102,7 +104,8 @@ impl Schedule {
             file.write_all(&record.document.to_le_bytes())?;
             file.write_all(&record.count.to_le_bytes())?;
             let flags = if record.advances { ADVANCES } else { 0 };
-            file.write_all(&[record.operation, flags, 0, 0, 0, 0, 0, 0])?;
+            file.write_all(&[record.operation, flags, 0, 0])?;
+            file.write_all(&record.duplicates.to_le_bytes())?;
             if self.guids {
                 file.write_all(&record.guid)?;
             }
@@ -142,6 +145,7 @@ impl Schedule {
                 count: u32_at(at + 20)?,
                 operation: *bytes.get(at + 24)?,
                 advances: bytes.get(at + 25)? & ADVANCES != 0,
+                duplicates: u32_at(at + 28)?,
                 guid,
             })
         };

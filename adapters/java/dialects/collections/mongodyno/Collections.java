@@ -7,8 +7,10 @@ import com.mongodb.MongoIncompatibleDriverException;
 import com.mongodb.MongoSecurityException;
 import com.mongodb.MongoSocketReadTimeoutException;
 import com.mongodb.MongoTimeoutException;
+import com.mongodb.MongoWriteException;
 import com.mongodb.ReadPreference;
 import com.mongodb.WriteConcern;
+import com.mongodb.bulk.BulkWriteError;
 import com.mongodb.bulk.BulkWriteResult;
 import com.mongodb.client.AggregateIterable;
 import com.mongodb.client.FindIterable;
@@ -38,6 +40,8 @@ import org.bson.types.ObjectId;
 
 /** MongoCollection, in all drivers from 3.0 on; {@link Version} has what changed. */
 abstract class Collections implements Driver {
+  private static final int DUPLICATE_KEY = 11000;
+
   @Override
   public List<String> extras() {
     return Version.EXTRAS;
@@ -99,6 +103,19 @@ abstract class Collections implements Driver {
     boolean timeout =
         fault instanceof MongoTimeoutException || fault instanceof MongoSocketReadTimeoutException;
     return new Failure(code, name, timeout);
+  }
+
+  @Override
+  public int duplicates(Exception fault) {
+    if (fault instanceof MongoWriteException one) {
+      return one.getCode() == DUPLICATE_KEY ? 1 : -1;
+    }
+    if (fault instanceof MongoBulkWriteException bulk && bulk.getWriteConcernError() == null) {
+      List<BulkWriteError> refused = bulk.getWriteErrors();
+      boolean only = refused.stream().allMatch(error -> error.getCode() == DUPLICATE_KEY);
+      return only ? refused.size() : -1;
+    }
+    return -1;
   }
 
   @Override

@@ -21,7 +21,8 @@ final class Version {
           "read_preference",
           "unacknowledged",
           "unordered",
-          "clients");
+          "clients",
+          "expect");
 
   /** The command that a count becomes. */
   static final String COUNT = "aggregate";

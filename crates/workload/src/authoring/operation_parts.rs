@@ -93,6 +93,8 @@ fn check_part(check: &mut Check<'_>, kind: OperationKind, part: &At<Mixed>, own:
     let to_the_whole = |key: &str| format!("give the `{key}` to the {whole}, or leave it out");
     let place = own.write_concern.as_ref().map(|it| it.place);
     refuse(place, "write_concern", to_the_whole("write_concern"));
+    let place = own.expect.as_ref().map(|it| it.place);
+    refuse(place, "expect", "leave it out, or make it an operation by itself".into());
     if kind == OperationKind::Transaction {
         let place = own.read_concern.as_ref().map(|it| it.place);
         refuse(place, "read_concern", to_the_whole("read_concern"));
