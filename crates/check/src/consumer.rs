@@ -143,6 +143,8 @@ impl Lab<'_> {
             name: COLLECTION.to_owned(),
             indexes: vec![],
             capped: Some(CollectionCap { size_bytes: CAPPED_BYTES, max_documents: None }),
+            options: Document::new(),
+            view: None,
             shard: None,
             loaded: 0,
             kept: false,

@@ -4,7 +4,7 @@
 use base::say;
 use std::time::Duration;
 
-use bson::{Document, RawDocumentBuf, Uuid, doc};
+use bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
 use mongodb::{Client, Database};
 use tokio::time::{sleep, timeout};
 
@@ -17,7 +17,7 @@ use base::strings::hex;
 use server::connection_string::own_options;
 use server::mongos_commands::{ChunkRange, Mongos, ShardDistribution};
 use workload::MARKER;
-use workload::plan::{Collection, Shard, ShardBy, Stamp};
+use workload::plan::{Collection, Index, Shard, ShardBy, Stamp};
 use workload::shard::ranges;
 
 /// Bytes of one insert_many while loading: below the server's message limit of 48 MB.
@@ -167,15 +167,26 @@ impl Admin {
                 create.insert("max", i64::try_from(max).unwrap_or(i64::MAX));
             }
         }
-        self.asking.work("create", self.database.run_command(create)).await?;
+        create.extend(collection.options.clone());
+        if let Some(view) = &collection.view {
+            // An arm's own view shows the arm's own collections.
+            let own = name.strip_prefix(collection.name.as_str()).unwrap_or_default();
+            create.extend(view.named(|other| format!("{other}{own}")));
+        }
+        let plain = create.len() == 1 || collection.capped.is_some();
+        let made = self.asking.work("create", self.database.run_command(create)).await;
+        let refused = |error| if plain { error } else { not_made("options", collection, error) };
+        made.map_err(refused)?;
         self.create_indexes(name, collection).await
     }
 
     async fn create_indexes(&self, name: &str, collection: &Collection) -> Result<()> {
-        if !collection.indexes.is_empty() {
-            let indexes: Vec<Document> = collection.indexes.iter().map(index_document).collect();
-            let command = doc! { "createIndexes": name, "indexes": indexes };
-            self.asking.work("createIndexes", self.database.run_command(command)).await?;
+        for index in &collection.indexes {
+            let document = index_document(index);
+            let shown = document.get_str("name").unwrap_or_default().to_owned();
+            let command = doc! { "createIndexes": name, "indexes": [document] };
+            let made = self.asking.work("createIndexes", self.database.run_command(command)).await;
+            made.map_err(|error| not_made(&format!("the index {shown}"), collection, error))?;
         }
         Ok(())
     }
@@ -437,11 +448,26 @@ async fn client(asking: &Asking, uri: &str) -> Result<Client> {
     Client::with_options(options).map_err(|error| refused(&error))
 }
 
-fn index_document(index: &workload::plan::Index) -> Document {
+/// A server that lacks something is named with what it lacks.
+fn not_made(what: &str, collection: &Collection, error: Error) -> Error {
+    let message = format!("{what} of `{}` cannot be made: {}", collection.name, error.message);
+    Error { message, hint: "leave it out, or measure on a server that has it".into(), ..error }
+}
+
+fn index_document(index: &Index) -> Document {
     let keys: Document =
-        index.keys.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
-    let name: Vec<_> = index.keys.iter().map(|(field, way)| format!("{field}_{way}")).collect();
-    doc! { "key": keys, "name": name.join("_"), "unique": index.unique }
+        index.keys.iter().map(|(field, indexed)| (field.clone(), indexed.bson())).collect();
+    let name = |(field, indexed): (&String, &Bson)| match indexed {
+        Bson::String(kind) => format!("{field}_{kind}"),
+        other => format!("{field}_{other}"),
+    };
+    let name: Vec<_> = keys.iter().map(name).collect();
+    let mut document = doc! { "name": name.join("_"), "key": keys };
+    if index.unique {
+        document.insert("unique", true);
+    }
+    document.extend(index.options.clone());
+    document
 }
 
 fn split(shard: &Shard, stamps: &[Stamp]) -> Result<ShardDistribution> {

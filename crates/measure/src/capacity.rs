@@ -122,7 +122,8 @@ struct Most<'a> {
 
 impl<'a> Most<'a> {
     fn of(plan: &'a Plan, collection: &Collection, arms: u64) -> Self {
-        let mut most = Self { documents: collection.loaded, times: 1, phase: None };
+        let documents = if collection.view.is_some() { 0 } else { collection.loaded };
+        let mut most = Self { documents, times: 1, phase: None };
         for first in (0..plan.phases.len()).filter(|it| plan.story(*it).start == *it) {
             let story = &plan.phases[plan.story(first)];
             let of_phase = |phase: &'a Phase| {
@@ -137,7 +138,7 @@ impl<'a> Most<'a> {
                     .flat_map(Operation::collections)
                     .any(|it| it == collection.name)
             };
-            if !has_own(plan, first) || !story.iter().any(touches) {
+            if collection.view.is_some() || !has_own(plan, first) || !story.iter().any(touches) {
                 continue;
             }
             let each: Vec<(u64, &Phase)> = story.iter().map(of_phase).collect();

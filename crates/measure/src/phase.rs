@@ -188,7 +188,7 @@ pub fn shared(plan: &Plan) -> impl Iterator<Item = usize> {
     let reads = |name: &str| {
         let mut phases = plan.phases.iter().enumerate();
         phases.any(|(number, phase)| {
-            let mut names = phase.operations.iter().flat_map(Operation::collections);
+            let mut names = phase.operations.iter().flat_map(|made| plan.collections_of(made));
             !has_own(plan, number) && names.any(|it| it == name)
         })
     };
@@ -207,7 +207,7 @@ fn own_collections(
     let mut names: Vec<&str> = Vec::new();
     let story = plan.phases[plan.story(number)].iter().filter(|_| has_own(plan, number));
     let operations = story.flat_map(|phase| &phase.operations);
-    for name in operations.flat_map(Operation::collections) {
+    for name in operations.flat_map(|made| plan.collections_of(made)) {
         let made_anew = warmup || !is_kept(plan, name);
         if made_anew && !names.contains(&name) {
             names.push(name);
@@ -249,6 +249,9 @@ pub async fn load(
     let total = collection.loaded;
     stop.check()?;
     admin.create(name, collection).await?;
+    if collection.view.is_some() {
+        return Ok(());
+    }
     let counted = (0_u64..).zip(documents).take_while(|(loaded, _)| {
         if loaded.is_multiple_of(LOADED_EVERY) {
             progress.counting(|| format!("loading {name}: {loaded} of {total} documents"));

@@ -7,8 +7,10 @@ mod operation;
 
 use std::ops::Range;
 
+use bson::{Bson, Document};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use crate::client_sharing::ClientSharing;
 pub use crate::mention::Mention;
@@ -51,6 +53,13 @@ pub struct Collection {
     pub indexes: Vec<Index>,
     /// Capped at so many bytes (and documents).
     pub capped: Option<CollectionCap>,
+    /// Other options of `create`; in JSON: canonical Extended JSON.
+    #[serde(default, skip_serializing_if = "Document::is_empty", with = "crate::extended_json")]
+    #[schemars(with = "Value")]
+    pub options: Document,
+    /// `{viewOn, pipeline}` of a view, which shows the documents of another collection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<Template>,
     /// How it is dealt to shards; None: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -73,10 +82,34 @@ pub struct Collection {
 /// A secondary index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Index {
-    /// Key pattern, field and direction (1 or -1), in order.
-    pub keys: Vec<(String, i32)>,
+    /// Key pattern, in order: each field with its direction (1 or -1) or its kind.
+    pub keys: Vec<(String, IndexedAs)>,
     /// Whether the server refuses duplicates.
     pub unique: bool,
+    /// Other options of `createIndexes`; in JSON: canonical Extended JSON.
+    #[serde(default, skip_serializing_if = "Document::is_empty", with = "crate::extended_json")]
+    #[schemars(with = "Value")]
+    pub options: Document,
+}
+
+/// How an index has a field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum IndexedAs {
+    /// 1 or -1.
+    Direction(i32),
+    /// text, 2dsphere, 2d or hashed.
+    Kind(String),
+}
+
+impl IndexedAs {
+    /// The value in a key pattern.
+    pub fn bson(&self) -> Bson {
+        match self {
+            Self::Direction(direction) => Bson::Int32(*direction),
+            Self::Kind(kind) => Bson::String(kind.clone()),
+        }
+    }
 }
 
 /// Limits of a capped collection.
@@ -317,6 +350,19 @@ impl Plan {
     /// The collection that an operation works on.
     pub fn collection(&self, made: &Operation) -> Option<&Collection> {
         self.collections.iter().find(|it| it.name == made.collection)
+    }
+
+    /// Names of all collections that an operation works on, and of those that its views show.
+    pub fn collections_of<'a>(&'a self, made: &'a Operation) -> Vec<&'a str> {
+        let mut names: Vec<&str> = made.collections().collect();
+        let mut at = 0;
+        while let Some(name) = names.get(at) {
+            let view = self.collections.iter().find(|it| it.name == *name);
+            let shown = view.and_then(|it| it.view.as_ref()).into_iter();
+            names.extend(shown.flat_map(|view| &view.mentions).map(|it| it.collection.as_str()));
+            at += 1;
+        }
+        names
     }
 
     /// The collection whose pool an operation's documents come from.

@@ -11,12 +11,13 @@ pub const MARKER: &str = "made_by_mongodyno";
 #[derive(Debug)]
 pub struct Check<'a> {
     pub loaded: &'a Loaded,
+    pub seed: u64,
     pub problems: Vec<Problem>,
 }
 
 impl<'a> Check<'a> {
-    pub fn new(loaded: &'a Loaded) -> Self {
-        Self { loaded, problems: Vec::new() }
+    pub fn new(loaded: &'a Loaded, seed: u64) -> Self {
+        Self { loaded, seed, problems: Vec::new() }
     }
 
     /// Notes a mistake.

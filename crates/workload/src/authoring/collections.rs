@@ -2,41 +2,48 @@
 
 use super::bounds::{CAPPED_BYTES_MAX, CAPPED_BYTES_MIN};
 use super::checking::Check;
+use super::collection_options::{create_options, view};
 use super::document::{DOCUMENT_BYTES_MAX, Layout};
+use super::index_definition::indexes;
 use super::layout;
 use super::located::At;
 use super::pool::{Pool, documents_max};
 use super::shard::shard_of;
 use super::user_file;
 use super::yaml;
-use super::yaml_values::IndexYaml;
 use crate::plan::{self, Stamp, StampForm, StampSource};
 
 /// Keys travel as JSON numbers and doubles: they stay below 2^53, and documents far below.
 const DOCUMENTS_MAX: u64 = 1 << 40;
 
-/// Checks one collection; None where its documents cannot be made.
+/// Checks one collection; None where its documents cannot be made. `made` are those before it.
 pub fn collection(
     check: &mut Check<'_>,
     name: &At<String>,
     given: &At<yaml::CollectionYaml>,
-    seed: u64,
+    made: (&[plan::Collection], &[Pool]),
 ) -> Option<(plan::Collection, Pool)> {
     check_name(check, name);
     let before = check.problems.len();
-    let (pool, stamps) = documents(check, name, given, seed)?;
+    if given.value.view.is_some() {
+        return view(check, &name.value, &given.value, made);
+    }
+    let (pool, stamps) = documents(check, name, given)?;
     let default = if given.value.file.is_some() { pool.count() as u64 } else { 0 };
     let loaded = given.value.documents.as_ref().map_or(default, |documents| documents.value);
     if let Some(documents) = &given.value.documents {
         check_keys(check, documents, &stamps);
     }
     let capped = given.value.capped.as_ref().map(|capped| capped_of(check, capped));
-    let indexes = given.value.indexes.iter().map(|index| index_of(check, index)).collect();
+    let indexes = indexes(check, &given.value.indexes);
+    let options = create_options(check, &given.value, &pool);
     let (document_bytes_mean, document_bytes_max) = pool.sizes();
     let mut collection = plan::Collection {
         name: name.value.clone(),
         indexes,
         capped,
+        options,
+        view: None,
         shard: None,
         kept: given.value.keep.as_ref().is_some_and(|it| it.value == yaml::Keep::Experiment),
         loaded,
@@ -86,7 +93,6 @@ fn documents(
     check: &mut Check<'_>,
     name: &At<String>,
     given: &At<yaml::CollectionYaml>,
-    seed: u64,
 ) -> Option<(Pool, Vec<Stamp>)> {
     let keys = &given.value;
     if let Some(file) = &keys.file {
@@ -132,7 +138,7 @@ fn documents(
     }
     layout.size_bytes = keys.size_bytes.as_ref().map(|size| size.value);
     let stamps = layout.stamps.clone();
-    generate(check, name, keys, layout, seed).map(|pool| (pool, stamps))
+    generate(check, name, keys, layout).map(|pool| (pool, stamps))
 }
 
 fn with_id(
@@ -188,11 +194,10 @@ fn generate(
     name: &At<String>,
     keys: &yaml::CollectionYaml,
     layout: Layout,
-    seed: u64,
 ) -> Option<Pool> {
     let place = keys.size_bytes.as_ref().map_or(name.place, |size| size.place);
     let documents_max = documents_max(check.loaded.file.collections.0.len());
-    match Pool::generate(layout, seed, &name.value, documents_max) {
+    match Pool::generate(layout, check.seed, &name.value, documents_max) {
         Ok(pool) if pool.count() == 0 => {
             let message = format!("the documents of `{}` are too large for a pool", name.value);
             check.wrong(
@@ -266,19 +271,6 @@ fn capped_of(check: &mut Check<'_>, capped: &At<yaml::CappedYaml>) -> plan::Coll
     }
     let max_documents = capped.value.documents.as_ref().map(|documents| documents.value);
     plan::CollectionCap { size_bytes: size.value, max_documents }
-}
-
-pub fn index_of(check: &mut Check<'_>, index: &At<IndexYaml>) -> plan::Index {
-    if let Some(field) = &index.value.field {
-        return plan::Index { keys: vec![(field.clone(), 1)], unique: false };
-    }
-    let keys = &index.value.keys.0;
-    if keys.is_empty() {
-        check.wrong(index.place, "the index has no fields", "write `{keys: {number: 1}}`");
-    }
-    check_directions(check, keys, "an index");
-    let keys = keys.iter().map(|(name, direction)| (name.value.clone(), direction.value)).collect();
-    plan::Index { keys, unique: index.value.unique }
 }
 
 /// Complains of directions in which nothing is ordered.

@@ -2,11 +2,12 @@
 
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, DateTime, Document};
+use bson::{Binary, Bson, DateTime, Document, doc};
 
 use super::fields::{Distribution, Fill, Length};
 use crate::plan::Stamp;
-use crate::replay::random::Random;
+use crate::replay::random::{Random, guid_of};
+use crate::replay::stamp::{Input, value_of};
 
 /// Largest document: `MongoDB`'s 16 MiB, less what a message needs around it.
 pub const DOCUMENT_BYTES_MAX: u64 = (16 << 20) - 64;
@@ -32,6 +33,18 @@ pub enum FieldShape {
     Bytes(Length, Fill),
     Document(Vec<(String, FieldShape)>),
     Array(Box<FieldShape>, Length),
+    Point,
+    KeyOf(KeyReference),
+}
+
+/// The value that another collection has in a field made of the key.
+#[derive(Debug, Clone)]
+pub struct KeyReference {
+    pub stamp: Stamp,
+    /// Documents that are loaded there.
+    pub keys: u64,
+    /// Seed of its guids.
+    pub seed: u64,
 }
 
 impl FieldShape {
@@ -168,7 +181,7 @@ impl Maker {
             }
             FieldShape::Guid => {
                 let (seed, key) = (self.rest.bits(), self.rest.bits());
-                let bytes = crate::replay::random::guid_of(seed, key).to_vec();
+                let bytes = guid_of(seed, key).to_vec();
                 Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes })
             }
             FieldShape::String(length, fill) => {
@@ -184,6 +197,16 @@ impl Maker {
             FieldShape::Array(of, length) => {
                 let length = self.length(length);
                 Bson::Array((0..length).map(|_| self.value(of)).collect())
+            }
+            FieldShape::Point => {
+                let (east, north) = (360.0 * self.rest.unit() - 180.0, self.rest.unit());
+                let place = vec![Bson::Double(east), Bson::Double(180.0 * north - 90.0)];
+                Bson::Document(doc! { "type": "Point", "coordinates": place })
+            }
+            FieldShape::KeyOf(KeyReference { stamp, keys, seed }) => {
+                let key = self.rest.below(*keys);
+                let input = Input { key, guid: guid_of(*seed, key), ..Input::default() };
+                value_of(stamp, &input).unwrap_or(Bson::Null)
             }
         }
     }

@@ -116,6 +116,8 @@ pub fn only(
         ("of", keys.of.as_ref().map(|key| key.place)),
         ("fields", keys.fields.as_ref().map(|key| key.place)),
         ("constant", keys.constant.as_ref().map(|key| key.place)),
+        ("key_of", keys.key_of.as_ref().map(|key| key.place)),
+        ("by", keys.by.as_ref().map(|key| key.place)),
         ("one_of", keys.one_of.as_ref().map(|key| key.place)),
         ("weights", keys.weights.as_ref().map(|key| key.place)),
     ];

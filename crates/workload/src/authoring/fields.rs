@@ -43,6 +43,8 @@ pub enum FieldType {
     Document,
     /// Array (`of`, `length`).
     Array,
+    /// Place on earth: GeoJSON `{type: Point, coordinates: [longitude, latitude]}`.
+    Point,
 }
 
 impl FieldType {
@@ -94,6 +96,10 @@ pub struct FieldKeys {
     /// This value and no other; any YAML value, Extended JSON understood.
     #[serde(default, deserialize_with = "super::located::present")]
     pub constant: Option<At<YamlTree>>,
+    /// A key of this collection, any one of its loaded documents alike: a reference.
+    pub key_of: Option<At<String>>,
+    /// `key_of`: the field of that collection whose value it is (default `_id`).
+    pub by: Option<At<String>>,
     /// One of these values.
     pub one_of: Option<At<Vec<At<YamlTree>>>>,
     /// `one_of`: how often each, relative to the others.

@@ -1,10 +1,11 @@
 //! Turns the YAML of fields into shapes and stamps, and says what does not go together.
 
 use super::checking::Check;
-use super::document::{DOCUMENT_BYTES_MAX, FieldShape, Layout};
+use super::document::{DOCUMENT_BYTES_MAX, FieldShape, KeyReference, Layout};
 use super::field_stamps::{OBJECT_ID_PREFIX, only, stamp};
 use super::fields::{Distribution, FieldKeys, FieldType, FieldYaml, Fill, Length};
 use super::located::{At, Location, NamedEntries};
+use super::problem::did_you_mean;
 use super::values;
 use crate::plan::{Stamp, StampForm, StampSource};
 use crate::replay::stamp::{Input, value_of};
@@ -88,6 +89,10 @@ fn shape(
         only(check, keys, place, "one_of", &["type", "one_of", "weights"]);
         return one_of(check, keys, values);
     }
+    if let Some(of) = &keys.key_of {
+        only(check, keys, place, "key_of", &["key_of", "by"]);
+        return reference(check, keys, of).map(FieldShape::KeyOf);
+    }
     let Some(kind) = &keys.kind else {
         check.wrong(place, "this field has no type", "add `type: long`, `constant:` or `one_of:`");
         return None;
@@ -110,9 +115,11 @@ fn random(
         FieldType::String | FieldType::Bytes => &["type", "length", "fill"],
         FieldType::Document => &["type", "fields"],
         FieldType::Array => &["type", "of", "length"],
-        FieldType::Bool | FieldType::ObjectId | FieldType::Guid | FieldType::GuidString => {
-            &["type"]
-        }
+        FieldType::Bool
+        | FieldType::ObjectId
+        | FieldType::Guid
+        | FieldType::GuidString
+        | FieldType::Point => &["type"],
     };
     only(check, keys, place, &format!("type {}", kind.name()), allowed);
     Some(match kind {
@@ -136,6 +143,7 @@ fn random(
         FieldType::Bool => FieldShape::Bool,
         FieldType::ObjectId => FieldShape::ObjectId,
         FieldType::Guid => FieldShape::Guid,
+        FieldType::Point => FieldShape::Point,
         FieldType::GuidString => {
             check.wrong(place, "a guid_string can only be made of the key", "add `value: key`");
             return None;
@@ -186,6 +194,46 @@ fn array(
         return None;
     }
     Some(array)
+}
+
+/// The loaded keys of another collection, as a field of it has them.
+fn reference(check: &mut Check<'_>, keys: &FieldKeys, of: &At<String>) -> Option<KeyReference> {
+    let loaded = check.loaded;
+    let known = &loaded.file.collections;
+    let Some(other) = known.get(&of.value) else {
+        let message = format!("there is no collection `{}`", of.value);
+        check.wrong_maybe(of.place, message, did_you_mean(&of.value, known.names()));
+        return None;
+    };
+    let documents = other.value.documents.as_ref().map_or(0, |documents| documents.value);
+    let (Some(document), true) = (&other.value.document, documents > 0) else {
+        let message = format!("`{}` loads no documents that could be referred to", of.value);
+        check.wrong(of.place, message, "give it a `document:` and some `documents:`");
+        return None;
+    };
+    let by = keys.by.as_ref().map_or("_id", |by| by.value.as_str());
+    let seed = check.seed;
+    let Some(field) = document.value.get(by) else {
+        if by == "_id" {
+            return Some(KeyReference { stamp: default_id().1, keys: documents, seed });
+        }
+        let place = keys.by.as_ref().map_or(of.place, |by| by.place);
+        let message = format!("`{}` has no field `{by}`", of.value);
+        check.wrong_maybe(place, message, did_you_mean(by, document.value.names()));
+        return None;
+    };
+    let inner = &field.value.0;
+    match &inner.value {
+        Some(value) if value.value == StampSource::Key => {
+            let stamp = stamp(check, inner, value, field.place)?;
+            Some(KeyReference { stamp, keys: documents, seed })
+        }
+        _ => {
+            let message = format!("`{by}` of `{}` is not made of the key", of.value);
+            check.wrong(of.place, message, "refer to a field with `value: key`");
+            None
+        }
+    }
 }
 
 fn fill(keys: &FieldKeys) -> Fill {

@@ -3,10 +3,15 @@
 mod bounds;
 pub mod builtin;
 pub(crate) mod checking;
+mod collection_options;
+mod collection_options_yaml;
 pub(crate) mod collections;
 pub(crate) mod document;
 mod field_stamps;
 pub(crate) mod fields;
+mod index_data;
+pub(crate) mod index_definition;
+mod index_yaml;
 pub(crate) mod json_schema;
 pub(crate) mod layout;
 pub(crate) mod located;

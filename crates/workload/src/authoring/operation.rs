@@ -1,6 +1,7 @@
 //! Turns the keys of an operation into the template that adapters get.
 
 use super::checking::Check;
+use super::collection_options::check_written;
 use super::located::Location;
 use super::operation_keys::{check_keys, check_words, write_concern};
 use super::problem::did_you_mean;
@@ -36,6 +37,10 @@ pub fn operation(
         needs_documents(check, site, collection, keys, place);
     }
     (about.make)(&mut Making { check, site, keys, made: &mut made, index, place })?;
+    if let Some(index) = index {
+        let place = keys.collection.as_ref().map_or(place, |at| at.place);
+        check_written(check, &site.collections[index], (about.writes)(&made), place);
+    }
     Some(made)
 }
 

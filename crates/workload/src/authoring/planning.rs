@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::checking::Check;
 use super::collections::{check_own_names, collection};
+use super::index_data::Contents;
 use super::located::At;
 use super::phases::phase;
 use super::places::PlanPlaces;
@@ -47,12 +48,12 @@ impl Workload {
 
 /// Checks a workload and computes its plan.
 pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
-    let mut check = Check::new(loaded);
+    let mut check = Check::new(loaded, seed);
     let file = &loaded.file;
     let mut collections = Vec::new();
     let (mut pools, mut file_bytes) = (Vec::new(), 0);
     for (name, given) in &file.collections.0 {
-        if let Some((made, pool)) = collection(&mut check, name, given, seed) {
+        if let Some((made, pool)) = collection(&mut check, name, given, (&collections, &pools)) {
             if let Some(file) = &given.value.file {
                 file_bytes += pool.bytes();
                 if file_bytes > FILES_BYTES_MAX {
@@ -106,6 +107,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     };
     if check.problems.is_empty() {
         story::check_plan(&mut check, &plan);
+        check_index_data(&mut check, &plan, &pools);
     }
     if let Some(error) = loaded.error(check.problems) {
         return Err(error);
@@ -113,6 +115,17 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     let places = PlanPlaces::of(loaded, plan.phases.iter().map(|phase| &phase.name));
     let hosts = file.hosts.iter().map(|it| it.value.clone()).collect();
     Ok(Workload { plan, pools, places, hosts })
+}
+
+fn check_index_data(check: &mut Check<'_>, plan: &Plan, pools: &[Pool]) {
+    let loaded = check.loaded;
+    for (number, (_, given)) in loaded.file.collections.0.iter().enumerate() {
+        let collection = &plan.collections[number];
+        let contents = Contents::of(collection, number, pools, &plan.phases);
+        for (index, given) in collection.indexes.iter().zip(&given.value.indexes) {
+            contents.check(check, index, given);
+        }
+    }
 }
 
 fn same_name(check: &mut Check<'_>, given: &At<yaml::PhaseYaml>, made: &Phase, before: &[Phase]) {

@@ -24,7 +24,7 @@ pub const POOL_DOCUMENTS_MAX: usize = 10_000;
 const POOLS_DOCUMENTS_MAX: usize = 1_000_000;
 
 /// The wall clock in loaded documents, 2026-01-01: data sets are equal.
-const LOADED_TIME_MS: u64 = 1_767_225_600_000;
+pub const LOADED_TIME_MS: u64 = 1_767_225_600_000;
 
 /// Documents of a pool, at most, in a workload of so many collections.
 pub fn documents_max(collections: usize) -> usize {

@@ -10,8 +10,23 @@ use super::located::At;
 use super::tree::YamlTree;
 
 /// The Extended JSON that is understood.
-const EXTENDED: [&str; 6] =
-    ["$oid", "$numberInt", "$numberLong", "$numberDouble", "$date", "$binary"];
+const EXTENDED: [&str; 12] = [
+    "$oid",
+    "$numberInt",
+    "$numberLong",
+    "$numberDouble",
+    "$numberDecimal",
+    "$date",
+    "$binary",
+    "$uuid",
+    "$timestamp",
+    "$regularExpression",
+    "$minKey",
+    "$maxKey",
+];
+
+/// Extended JSON whose numbers are no text.
+const OF_NUMBERS: [&str; 3] = ["$timestamp", "$minKey", "$maxKey"];
 
 /// Keys, beside operators, under which a mapping holds fields or conditions.
 const OF_FIELDS: [&str; 8] =
@@ -101,7 +116,7 @@ fn is_value(path: &[String]) -> bool {
 /// other keys than fields have.
 fn generator(entries: &[(At<String>, At<YamlTree>)]) -> Option<&At<String>> {
     let (word, _) = entries.iter().find(|(name, value)| match (&*name.value, &value.value) {
-        ("one_of", YamlTree::List(_)) => true,
+        ("one_of", YamlTree::List(_)) | ("key_of", YamlTree::String(_)) => true,
         ("type", YamlTree::String(word)) => {
             FieldType::deserialize(StrDeserializer::<ValueError>::new(word)).is_ok()
         }
@@ -113,24 +128,28 @@ fn generator(entries: &[(At<String>, At<YamlTree>)]) -> Option<&At<String>> {
 }
 
 fn extended(check: &mut Check<'_>, tree: &At<YamlTree>) -> Bson {
-    fn json(tree: &YamlTree) -> serde_json::Value {
+    fn json(tree: &YamlTree, as_text: bool) -> serde_json::Value {
         match tree {
             YamlTree::Null => serde_json::Value::Null,
             YamlTree::Bool(value) => (*value).into(),
-            // Canonical Extended JSON writes numbers as text; people do not.
+            YamlTree::Int(value) if !as_text => (*value).into(),
+            // Canonical Extended JSON writes most numbers as text; people do not.
             YamlTree::Int(value) => value.to_string().into(),
             YamlTree::Double(value) => value.to_string().into(),
             YamlTree::String(value) => value.clone().into(),
-            YamlTree::List(items) => items.iter().map(|item| json(&item.value)).collect(),
+            YamlTree::List(items) => items.iter().map(|item| json(&item.value, as_text)).collect(),
             YamlTree::Map(entries) => serde_json::Value::Object(
                 entries
                     .iter()
-                    .map(|(name, value)| (name.value.clone(), json(&value.value)))
+                    .map(|(name, value)| {
+                        let as_text = !OF_NUMBERS.contains(&name.value.as_str()) && as_text;
+                        (name.value.clone(), json(&value.value, as_text))
+                    })
                     .collect(),
             ),
         }
     }
-    Bson::try_from(json(&tree.value)).unwrap_or_else(|error| {
+    Bson::try_from(json(&tree.value, true)).unwrap_or_else(|error| {
         check.wrong(
             tree.place,
             format!("this is not Extended JSON: {error}"),

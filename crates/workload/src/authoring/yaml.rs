@@ -8,11 +8,14 @@ use super::bounds::{
     self, CAPPED_BYTES_MAX, CAPPED_BYTES_MIN, MIX_MAX, OPERATIONS_MAX, RATE_MAX, WINDOW_MAX,
     WORKERS_MAX,
 };
+use super::collection_options_yaml::{TimeSeriesYaml, ViewYaml};
 use super::fields::{FieldType, FieldYaml};
+use super::index_yaml::IndexYaml;
 use super::located::{At, Location, NamedEntries};
 use super::sharding_yaml::Sharding;
 use super::tree::YamlTree;
-use super::yaml_values::{Amount, BatchYaml, ExpectYaml, IndexYaml, KeysYaml, Time};
+=======
+use super::yaml_values::{Amount, BatchYaml, ExpectYaml, KeysYaml, Time};
 use crate::operation_kind::OperationWord;
 use crate::plan::ClientSharing;
 
@@ -62,6 +65,14 @@ pub struct CollectionYaml {
     pub keep: Option<At<Keep>>,
     /// Makes it a capped collection.
     pub capped: Option<At<CappedYaml>>,
+    /// Makes it a time series: `{time: FIELD, meta: FIELD, granularity: seconds}`.
+    pub timeseries: Option<At<TimeSeriesYaml>>,
+    /// Makes it a view, which is only read: `{on: COLLECTION, pipeline: [$match: …]}`.
+    pub view: Option<At<ViewYaml>>,
+    /// The server refuses documents that this query does not select.
+    pub validator: Option<At<NamedEntries<At<YamlTree>>>>,
+    /// How its strings are compared: `{locale: fr, strength: 1}`.
+    pub collation: Option<At<NamedEntries<At<YamlTree>>>>,
     /// Deals it to the shards of a cluster: `hashed` or `ranged` by `_id`, or in full
     /// `{by: ranged, key: number, chunks: 8, keys: 10000}`.
     pub shard: Option<At<Sharding>>,

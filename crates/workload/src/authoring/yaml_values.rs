@@ -11,17 +11,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 
 use super::bounds;
-use super::located::{At, NamedEntries, any_of, one_entry};
-
-/// An index: a field's name, or `{keys: {field: 1}, unique: true}`.
-#[derive(Debug, Clone)]
-pub struct IndexYaml {
-    /// Fields and directions.
-    pub keys: NamedEntries<At<i32>>,
-    pub field: Option<String>,
-    /// Whether duplicates are refused.
-    pub unique: bool,
-}
+use super::located::{any_of, one_entry};
 
 /// Name of a key choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -80,37 +70,6 @@ impl BatchYaml {
 /// A time in seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Time(pub f64);
-
-struct IndexVisitor;
-
-impl<'de> Visitor<'de> for IndexVisitor {
-    type Value = IndexYaml;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a field's name or {keys: {field: 1}, unique: true}")
-    }
-    fn visit_str<E: Error>(self, value: &str) -> Result<IndexYaml, E> {
-        Ok(IndexYaml {
-            keys: NamedEntries::default(),
-            field: Some(value.to_owned()),
-            unique: false,
-        })
-    }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<IndexYaml, A::Error> {
-        let long = IndexKeys::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(IndexYaml { keys: long.keys, field: None, unique: long.unique })
-    }
-}
-
-/// An index in full.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct IndexKeys {
-    /// Fields and directions, 1 or -1.
-    keys: NamedEntries<At<i32>>,
-    /// Refuse duplicates.
-    #[serde(default)]
-    unique: bool,
-}
 
 struct KeysVisitor;
 
@@ -249,7 +208,6 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-any_of!(IndexYaml, IndexVisitor, g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
 any_of!(
     KeysYaml,
     KeysVisitor,

@@ -1,13 +1,15 @@
 //! Order, index, collation and longest time of the operations that read documents.
 
 use super::making::Making;
-use crate::authoring::collections::{check_directions, index_of};
+use crate::authoring::collections::check_directions;
 use crate::authoring::fields::FieldYaml;
+use crate::authoring::index_definition::index_of;
 use crate::authoring::located::{At, Location, NamedEntries};
 use crate::authoring::problem::did_you_mean;
 use crate::authoring::sent::Form;
 use crate::authoring::template::template;
-use crate::plan::Template;
+use crate::authoring::yaml::CollectionYaml;
+use crate::plan::{IndexedAs, Template};
 use bson::{Bson, Document};
 
 impl Making<'_, '_, '_> {
@@ -58,16 +60,17 @@ impl Making<'_, '_, '_> {
     fn hint(&mut self) {
         let (Some(hint), Some(collection)) = (&self.keys.hint, self.collection()) else { return };
         let keys = index_of(self.check, hint).keys;
-        let of_id = keys == [("_id".to_owned(), 1)];
+        let of_id = keys == [("_id".to_owned(), IndexedAs::Direction(1))];
         if !of_id && !collection.indexes.iter().any(|index| index.keys == keys) {
-            let names: Vec<_> = keys.iter().map(|(name, way)| format!("{name}: {way}")).collect();
+            let name = |(name, way): &(String, IndexedAs)| format!("{name}: {}", way.bson());
+            let names: Vec<_> = keys.iter().map(name).collect();
             let names = names.join(", ");
             let message = format!("`{}` has no index {{{names}}}", collection.name);
             let way = format!("add it to the `indexes:` of `{}`", collection.name);
             self.check.wrong(hint.place, message, way);
         }
         let document: Document =
-            keys.into_iter().map(|(name, way)| (name, Bson::Int32(way))).collect();
+            keys.into_iter().map(|(name, way)| (name, way.bson())).collect();
         self.made.hint = Some(Template { document, ..Template::default() });
     }
 
@@ -75,7 +78,8 @@ impl Making<'_, '_, '_> {
     pub fn known_field(&mut self, path: &str, place: Location) {
         let Some(collection) = self.collection() else { return };
         let given = self.check.loaded.file.collections.get(&collection.name);
-        let Some(given) = given.filter(|given| given.value.file.is_none()) else { return };
+        let made = |given: &&At<CollectionYaml>| given.value.document.is_some();
+        let Some(given) = given.filter(made) else { return };
         let none = NamedEntries::default();
         let fields = given.value.document.as_ref().map_or(&none, |document| &document.value);
         if path == "_id" || has(fields, path) {

@@ -175,7 +175,8 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> AnswerRule {
         AnswerSource::Unknown => return AnswerRule::Unknown,
         AnswerSource::Nothing | AnswerSource::Unread => return AnswerRule::Nothing,
     }
-    let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
+    let stays = |it: &&Collection| it.capped.is_none() && it.view.is_none();
+    let Some(collection) = plan.collection(made).filter(stays) else {
         return AnswerRule::Unknown;
     };
     let population = Population::before(plan, number, collection);
