@@ -14,6 +14,7 @@ mod registry;
 mod run;
 mod study_flags;
 mod uri;
+mod workloads;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub use run::{RunArgs, pairs};
 use run::{gate, gate_unclear};
 pub use study_flags::{ResumeArgs, SchemaName, StudyArgs};
 use tap::mark::MarkFields;
+pub use workloads::{WorkloadsAction, WorkloadsArgs, WorkloadsCheckArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -191,12 +193,6 @@ pub struct DiagnoseArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct WorkloadsArgs {
-    /// Print this workload
-    pub name: Option<String>,
 }
 
 #[derive(Debug, Args)]

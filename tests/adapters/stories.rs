@@ -49,7 +49,13 @@ collections:
   orders: {documents: 30, document: {number: {type: long, value: key}}}
   customers: {documents: 20, document: {number: {type: long, value: key}}}
   joined: {document: {number: {type: long, value: key}}}
+  many: {view: {on: orders, pipeline: [{$match: {number: {$gte: 10}}}]}}
 phases:
+  - name: seen
+    operation: aggregate
+    collection: many
+    pipeline: [{$match: {}}]
+    operations: 3
   - name: read
     operation: aggregate
     collection: orders
@@ -57,6 +63,11 @@ phases:
     pipeline:
       - $lookup: {from: customers, localField: number, foreignField: number, as: customer}
       - $unwind: $customer
+  - name: own
+    mix:
+      - {operation: find, collection: many, filter: {number: {$gte: 10}}}
+      - {operation: insert_one, collection: orders}
+    operations: 20
   - name: written
     operation: aggregate
     collection: orders
@@ -304,11 +315,40 @@ fn collections_that_pipelines_and_commands_name_are_there() {
         let read: Vec<_> = phases(std::slice::from_ref(run))
             .map(|phase| phase["answers"]["documents"].as_u64().expect("a number"))
             .collect();
-        // Twenty pairs each time; `$out` returns none; 26 documents each time.
-        assert_eq!(read, [7 * 20, 0, 0, 5 * 26], "{}", said(&output));
-        let receipt = &run["phases"][2]["receipt"];
+        // A view of twenty; twenty pairs each time; a view of the arm's own documents; `$out`
+        // returns none; 26 documents each time.
+        assert_eq!((&read[..2], &read[3..]), (&[60, 7 * 20][..], &[0, 0, 5 * 26][..]));
+        assert!(read[2] >= 20, "{}", said(&output));
+        let receipt = &run["phases"][4]["receipt"];
         assert_eq!((&receipt["level"], &receipt["agrees"]), (&"collection".into(), &true.into()));
         assert_eq!(receipt["claimed"]["documents"], 3 * 2);
+    }
+}
+
+/// A workload of each kind of application, very short.
+#[test]
+fn applications_are_answered_rightly() {
+    let Some(lab) = real_lab("stories/applications_are_answered_rightly") else { return };
+    for name in ["catalog", "metrics", "orders", "queue", "sessions", "timeline"] {
+        let text = workload::builtin::text(name).expect("built in");
+        let workers = "    workers: ${threads}\n";
+        let short = format!("{workers}    warmup: 50ms\n    operations: 60\n");
+        lab.write(&format!("{name}.yaml"), &text.replace(workers, &short));
+        let out = format!("out-{name}");
+        let (file, sets) = (format!("{name}.yaml"), ["documents=2000", "threads=2"]);
+        let words = ["run", &file, "-d", "python", "--rounds", "1", "--out", &out];
+        let more = ["--server", "embedded", "--set", sets[0], "--set", sets[1]];
+        let output = lab.run(words.iter().chain(&more));
+        let text = fs::read_to_string(lab.path(&out).join("runs.jsonl")).expect("runs");
+        let runs: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_right(&runs, &said(&output));
+        for run in &runs {
+            assert_eq!(run["failed"], Value::Null, "{name}: {}", said(&output));
+            let checked = phases(std::slice::from_ref(run));
+            let agrees = checked.map(|phase| &phase["receipt"]["agrees"]);
+            assert!(agrees.clone().all(|it| it != false), "{name}: {}", said(&output));
+        }
     }
 }
 

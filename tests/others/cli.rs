@@ -74,9 +74,8 @@ fn workloads_are_listed_and_printed_as_they_are() {
     let lab = lab();
     assert_snapshot!("workloads", transcript(&lab, &["workloads", "workloads nope"]));
     let text = stdout(&lab.run(["workloads", "crud"]));
-    let file =
-        fs::read_to_string(crate::support::root().join("workloads/crud.yaml")).expect("a file");
-    assert_eq!(text, file);
+    let file = crate::support::root().join("workloads/applications/crud.yaml");
+    assert_eq!(text, fs::read_to_string(file).expect("a file"));
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod workload_errors;
 mod workload_expected;
 mod workload_outcomes;
 mod workload_plans;
+mod workload_reference;
 mod workload_schedules;
 mod workload_schema;
 mod workload_vectors;

@@ -236,7 +236,9 @@ fn bounds_are_in_the_schema() {
 #[test]
 fn our_own_workloads_are_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["workloads", "workloads/check", "tests/fixtures/workloads"];
+    let groups = workload::builtin::GROUPS.iter().map(|group| format!("workloads/{group}"));
+    let others = ["workloads/check", "tests/fixtures/workloads"].map(str::to_owned);
+    let folders: Vec<String> = groups.chain(others).collect();
     let files =
         folders.iter().flat_map(|folder| fs::read_dir(root.join(folder)).expect("a folder"));
     let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
@@ -289,4 +291,65 @@ fn scalars_have_the_types_of_yaml() {
     ] {
         assert_eq!(constant(value), wanted, "{value}");
     }
+}
+
+/// Whatever BSON there is can be written as a constant.
+#[test]
+fn constants_are_any_bson() {
+    use bson::raw::CString;
+    use bson::spec::BinarySubtype;
+    use bson::{Binary, Bson, Decimal128, Regex, Timestamp, doc};
+    let decimal: Decimal128 = "1.50".parse().expect("a decimal");
+    let uuid = Binary { subtype: BinarySubtype::Uuid, bytes: vec![0x11; 16] };
+    let text = |text: &str| CString::try_from(text).expect("no zero byte");
+    let regex = Regex { pattern: text("^a"), options: text("i") };
+    for (yaml, wanted) in [
+        ("~", Bson::Null),
+        ("-0.0", Bson::Double(-0.0)),
+        ("{$numberDouble: NaN}", Bson::Double(f64::NAN)),
+        ("{$numberDouble: -Infinity}", Bson::Double(f64::NEG_INFINITY)),
+        ("9223372036854775807", Bson::Int64(i64::MAX)),
+        ("-9223372036854775808", Bson::Int64(i64::MIN)),
+        ("{$numberLong: 5}", Bson::Int64(5)),
+        ("{$numberDecimal: \"1.50\"}", Bson::Decimal128(decimal)),
+        ("{$minKey: 1}", Bson::MinKey),
+        ("{$maxKey: 1}", Bson::MaxKey),
+        ("{$timestamp: {t: 5, i: 1}}", Bson::Timestamp(Timestamp { time: 5, increment: 1 })),
+        ("{$uuid: 11111111-1111-1111-1111-111111111111}", Bson::Binary(uuid)),
+        ("{$regularExpression: {pattern: ^a, options: i}}", Bson::RegularExpression(regex)),
+        ("{\"\": {\"\": 1}}", Bson::Document(doc! { "": { "": 1 } })),
+    ] {
+        let made = first_value(&format!("{{constant: {yaml}}}"));
+        // NaN is no equal of itself.
+        assert_eq!(format!("{made:?}"), format!("{wanted:?}"), "{yaml}");
+    }
+}
+
+/// A reference is a key that is there, a place is one on earth, an embedding has its length.
+#[test]
+fn generated_values_are_what_they_say() {
+    let reference = first_value("{key_of: others}").as_object_id().expect("an id");
+    assert!(reference.to_hex().starts_with("6955b90000000000000000"), "{reference}");
+    let number = first_value("{key_of: others, by: number}").as_i64().expect("a number");
+    assert!((7..10).contains(&number), "{number}");
+    let place = first_value("point").as_document().expect("a place").clone();
+    let at = place.get_array("coordinates").expect("two numbers").clone();
+    let [east, north] = [0, 1].map(|axis| at[axis].as_f64().expect("a number"));
+    assert!((-180.0..=180.0).contains(&east) && (-90.0..=90.0).contains(&north), "{place}");
+    let embedding = first_value("{type: array, of: {type: double, min: -1}, length: 384}");
+    assert_eq!(embedding.as_array().expect("numbers").len(), 384);
+    let text = first_value("{one_of: [red, green], weights: [0, 1]}");
+    assert_eq!(text.as_str(), Some("green"));
+}
+
+/// The field `v` of the first document.
+fn first_value(field: &str) -> bson::Bson {
+    let text = format!(
+        "why: test\ncollections:\n  c: {{documents: 1, document: {{v: {field}}}}}\n  \
+         others: {{documents: 3, document: {{number: {{type: long, value: key, add: 7}}}}}}\n\
+         phases: [{{operation: find_one, collection: c}}]\n"
+    );
+    let loaded = workload::parse(&text, Path::new("test.yaml"), &BTreeMap::new());
+    let made = loaded.and_then(|loaded| workload::build(&loaded, 1)).expect(field);
+    made.pools[0].document(0).get("v").expect("a value").clone()
 }

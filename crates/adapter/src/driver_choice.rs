@@ -56,6 +56,8 @@ pub struct Choice {
     pub options: BTreeMap<String, String>,
     /// The generation's.
     pub dialect: Option<String>,
+    /// Words of the capabilities that it does not have.
+    pub lacks: Vec<String>,
     pub start: Vec<String>,
     /// Lock file after installation.
     pub lock: Option<String>,
@@ -189,7 +191,9 @@ impl Manifest {
         };
         let own_needs = generation.map_or(&[][..], |it| &it.needs);
         let needs = self.needs.iter().chain(own_needs);
+        let own_lacks = generation.map_or(&[][..], |it| &it.lacks);
         Choice {
+            lacks: self.lacks.iter().chain(own_lacks).cloned().collect(),
             start: fill(start.as_ref().unwrap_or(&self.start)),
             lock: lock.clone().or_else(|| self.lock.clone().filter(|_| !is_machines)),
             install: install.iter().map(|words| fill(words)).collect(),

@@ -82,6 +82,12 @@ pub struct Manifest {
     /// the tests.
     #[serde(default)]
     pub simulated: bool,
+    /// The call that each operation is in the driver's newest API, for people.
+    #[serde(default)]
+    pub calls: BTreeMap<String, String>,
+    /// Words of the capabilities that its `hello` has in no version: operations, pacing, extras.
+    #[serde(default)]
+    pub lacks: Vec<String>,
     /// Options that an arm sets as `/KEY=VALUE`, with their meanings.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
@@ -118,6 +124,9 @@ pub struct Generation {
     /// Values that it accepts for the adapter's options.
     #[serde(default)]
     pub options: BTreeMap<String, Values>,
+    /// What it lacks in addition to the manifest's.
+    #[serde(default)]
+    pub lacks: Vec<String>,
     pub start: Option<Vec<String>>,
     pub lock: Option<String>,
     /// Commands that install its own `default`.

@@ -1,6 +1,6 @@
 //! Which phases an arm takes part in: by what its adapter declares, never by lists of adapters.
 
-use adapter::protocol::{AdapterPacing, Hello};
+use adapter::protocol::{AdapterPacing, Capabilities, Hello};
 use workload::plan::{Operation, OperationKind, Phase, Plan};
 use workload::schedule::split;
 
@@ -56,27 +56,45 @@ pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> ArmPlan {
     ArmPlan { plan, missing }
 }
 
+/// One word of an adapter's capabilities.
+struct Ability<'a> {
+    /// List among the capabilities.
+    list: fn(&Capabilities) -> &[String],
+    word: &'a str,
+    /// For people.
+    said: String,
+}
+
 /// The first ability that a phase needs and the adapter does not declare.
 pub fn missing(hello: &Hello, phase: &Phase, clients: u32) -> Option<String> {
     let declared = &hello.capabilities;
-    let lacks = |known: &[String], word: &str, what: &str| {
-        (!known.iter().any(|it| it == word)).then(|| what.replace('*', word))
-    };
-    if clients > 1
-        && let Some(missing) = lacks(&declared.extras, "clients", "several *")
-    {
-        return Some(missing);
-    }
-    let pacing = AdapterPacing::from(phase.pacing).word();
-    let pacing = lacks(&declared.pacing, pacing, "* pacing");
-    pacing.or_else(|| {
-        phase.operations.iter().find_map(|made| {
-            let kind = lacks(&declared.operations, made.kind.name(), "operation *");
-            let shape = || lacks(&declared.shapes, made.shape.as_deref()?, "shape *");
-            let extra = || extras(made).find_map(|it| lacks(&declared.extras, it, "*"));
-            kind.or_else(shape).or_else(extra)
-        })
-    })
+    let is_missing = |it: &Ability<'_>| !(it.list)(declared).iter().any(|word| word == it.word);
+    abilities(phase, clients).find(is_missing).map(|it| it.said)
+}
+
+/// The first ability that a phase needs and that is among those that a driver lacks.
+pub fn lacked(lacks: &[String], phase: &Phase, clients: u32) -> Option<String> {
+    let is_lacked = |it: &Ability<'_>| lacks.iter().any(|word| word == it.word);
+    abilities(phase, clients).find(is_lacked).map(|it| it.said)
+}
+
+fn abilities(phase: &Phase, clients: u32) -> impl Iterator<Item = Ability<'_>> {
+    let extra = |word, said: &str| Ability { list: |it| &it.extras, word, said: said.to_owned() };
+    let several = (clients > 1).then(|| extra("clients", "several clients"));
+    let word = AdapterPacing::from(phase.pacing).word();
+    let pacing = Ability { list: |it| &it.pacing, word, said: format!("{word} pacing") };
+    let made = phase.operations.iter().flat_map(move |made| {
+        let word = made.kind.name();
+        let kind = Ability { list: |it| &it.operations, word, said: format!("operation {word}") };
+        let shape = made.shape.as_deref().map(|word| Ability {
+            list: |it| &it.shapes,
+            word,
+            said: format!("shape {word}"),
+        });
+        let extras = extras(made).map(move |word| extra(word, word));
+        std::iter::once(kind).chain(shape).chain(extras)
+    });
+    several.into_iter().chain([pacing]).chain(made)
 }
 
 /// Words of `extras` that an operation needs.

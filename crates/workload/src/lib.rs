@@ -13,6 +13,7 @@ mod operation_kind;
 pub mod operations;
 pub mod plan;
 mod replay;
+pub mod server_needs;
 mod unrolled;
 
 pub use authoring::builtin::{BUILTINS, Builtin, open};

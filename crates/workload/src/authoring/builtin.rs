@@ -16,20 +16,22 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
     pub name: &'static str,
+    /// Folder: applications, studies or instruments.
+    pub group: &'static str,
     pub text: &'static str,
 }
 
-// Every file of `workloads/`, in the order of their names.
+// Every file of the groups of `workloads/`, in the order of their names.
 include!(concat!(env!("OUT_DIR"), "/builtins.rs"));
 
-/// Names and `why`s of the built-in workloads.
+/// The built-in workloads and their `why`s.
 ///
 /// # Panics
 /// Where a built-in workload cannot be read, which its tests rule out.
-pub fn list() -> Vec<(&'static str, String)> {
+pub fn list() -> Vec<(&'static Builtin, String)> {
     let sets = BTreeMap::new();
     let why = |text: &str| parse(text, Path::new("built-in"), &sets).expect("tested").file.why;
-    BUILTINS.iter().map(|it| (it.name, why(it.text).value.trim().to_owned())).collect()
+    BUILTINS.iter().map(|it| (it, why(it.text).value.trim().to_owned())).collect()
 }
 
 /// Parameters of a built-in workload: what `--set` changes.
