@@ -169,10 +169,12 @@ impl<'a> Contents<'a> {
                 check.wrong(place, message, format!("make `{field}` a date"));
             }
             Some(first) if first.saturating_add(after_ms) < now_ms + OUTLIVES_MS => {
-                let first = bson::DateTime::from_millis(first);
+                let first = bson::DateTime::from_millis(first).try_to_rfc3339_string();
+                let first = first.unwrap_or_default();
+                let day = first.split('T').next().unwrap_or_default();
                 let message = format!(
                     "the server would delete documents while they are measured: the first \
-                     `{field}` is {first}"
+                     `{field}` is of {day}"
                 );
                 let hint = "make `expire_after` longer, or the dates later: a document has to \
                             outlive the next 24 hours";

@@ -14,7 +14,6 @@ use super::index_yaml::IndexYaml;
 use super::located::{At, Location, NamedEntries};
 use super::sharding_yaml::Sharding;
 use super::tree::YamlTree;
-=======
 use super::yaml_values::{Amount, BatchYaml, ExpectYaml, KeysYaml, Time};
 use crate::operation_kind::OperationWord;
 use crate::plan::ClientSharing;
