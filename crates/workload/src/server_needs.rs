@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bson::{Bson, Document};
 
-use crate::plan::{Collection, Index, IndexedAs, Operation, Plan};
+use crate::plan::{Collection, Index, IndexedAs, Operation, OperationKind, Plan};
 
 /// A feature of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const fn mongodb(name: &'static str) -> ServerNeed {
 }
 
 /// Every need that [`of`] finds.
-pub const NEEDS: [ServerNeed; 21] = [
+pub const NEEDS: [ServerNeed; 22] = [
     everywhere("ordered and unique indexes"),
     mongodb("sparse, partial, TTL, text, 2dsphere, 2d and hashed indexes"),
     mongodb("indexes with further options"),
@@ -41,7 +41,7 @@ pub const NEEDS: [ServerNeed; 21] = [
     mongodb("validators"),
     mongodb("collations"),
     everywhere("capped collections"),
-    mongodb("change streams"),
+    mongodb("change streams, which a replica set has"),
     mongodb("filters with `$or`, `$not`, `$regex`, `$text` and the like"),
     everywhere("`$match`, `$sort`, `$skip`, `$limit`, `$count`"),
     mongodb("further stages of pipelines"),
@@ -52,6 +52,7 @@ pub const NEEDS: [ServerNeed; 21] = [
     since("`$fill`", 5, 3),
     everywhere("updates by `$set`, `$unset`, `$inc`"),
     mongodb("further update operators"),
+    since("transactions, which a replica set has", 4, 0),
 ];
 
 /// The needs of a plan, each with what needs it first.
@@ -66,7 +67,7 @@ pub fn of(plan: &Plan) -> BTreeMap<&'static str, (ServerNeed, String)> {
     }
     for phase in &plan.phases {
         if phase.change_stream {
-            found.needs("change streams", &format!("phase {}", phase.name));
+            found.needs("change streams, which a replica set has", &format!("phase {}", phase.name));
         }
         for made in &phase.operations {
             found.operation(made, &format!("phase {}", phase.name));
@@ -122,6 +123,9 @@ impl Found {
     }
 
     fn operation(&mut self, made: &Operation, who: &str) {
+        if made.kind == OperationKind::Transaction {
+            self.needs("transactions, which a replica set has", who);
+        }
         if let Some(pipeline) = &made.pipeline {
             self.stages(&pipeline.document, who);
         }
