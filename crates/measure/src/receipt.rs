@@ -7,7 +7,7 @@ use crate::measured::MeasuredPhase;
 use crate::phase::first_collection;
 use record::records::Receipt;
 use workload::operations::{ServerCount, about, deletes, inserted_by_command, inserts};
-use workload::plan::{Expectable, Operation, OperationKind, Phase};
+use workload::plan::{Expectable, Operation, OperationKind, Phase, Plan};
 
 /// The receipt of one phase of one run; `done` counts the successful operations, by operation, and
 /// `given` what their records did.
@@ -15,7 +15,7 @@ use workload::plan::{Expectable, Operation, OperationKind, Phase};
 /// the documents count in a collection that the arm alone has written. Else there is no receipt
 /// (capped, overwritten, shared).
 pub fn receipt(
-    phase: &Phase,
+    (plan, phase): (&Plan, &Phase),
     measured: &MeasuredPhase,
     done: &[u64],
     given: &[Option<GivenAnswers>],
@@ -24,6 +24,7 @@ pub fn receipt(
     // Failed operations may or may not have reached the server: then counts prove nothing. Only
     // a transaction that failed was aborted, and must have left nothing.
     let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0) && !commits(phase);
+    let failed = failed || writes_time_series(plan, phase);
     if exclusive
         && !failed
         && let Some(claimed) = claimed_opcounters(phase, done, given)
@@ -53,6 +54,12 @@ pub fn receipt(
 fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String, i64>) -> Receipt {
     let agrees = claimed == counted;
     Receipt { level: level.to_owned(), claimed, counted, agrees }
+}
+
+/// Whether a phase writes a time series, of which the server counts documents and their buckets.
+fn writes_time_series(plan: &Plan, phase: &Phase) -> bool {
+    let mut worked_on = phase.operations.iter().filter_map(|made| plan.collection(made));
+    phase.writes && worked_on.any(|it| it.options.contains_key("timeseries"))
 }
 
 /// Whether all that a phase does is committed or leaves nothing.

@@ -97,7 +97,7 @@ pub async fn summarise(
         idle_cpu_fraction: Some(measured.idle_cpu_ns as f64 / wall_ns.max(1) as f64),
         waiting_cpu_ns: Some(measured.waiting_cpu_ns),
         server: measured.counters.clone(),
-        receipt: receipt::receipt(phase, measured, &done, &given, source.exclusive),
+        receipt: receipt::receipt((source.plan, phase), measured, &done, &given, source.exclusive),
         answers: answers(measured, collected.expected),
         little: little.map(|little| Little {
             in_flight: little.in_flight,

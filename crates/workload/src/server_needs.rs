@@ -66,11 +66,12 @@ pub fn of(plan: &Plan) -> BTreeMap<&'static str, (ServerNeed, String)> {
         found.collection(collection);
     }
     for phase in &plan.phases {
+        let who = format!("phase {}", phase.name);
         if phase.change_stream {
-            found.needs("change streams, which a replica set has", &format!("phase {}", phase.name));
+            found.needs("change streams, which a replica set has", &who);
         }
         for made in &phase.operations {
-            found.operation(made, &format!("phase {}", phase.name));
+            found.operation(made, &who);
         }
     }
     found.0
