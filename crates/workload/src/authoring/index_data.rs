@@ -11,7 +11,7 @@ use super::index_yaml::IndexYaml;
 use super::located::{At, Location};
 use super::pool::{LOADED_TIME_MS, Pool};
 use crate::operations::about;
-use crate::plan::{Collection, Index, IndexedAs, Phase, Stamp, StampForm, StampSource};
+use crate::plan::{Collection, Expectable, Index, IndexedAs, Phase, Stamp, StampForm, StampSource};
 
 /// A document has to outlive the experiment, which may take hours.
 const OUTLIVES_MS: i64 = 24 * 3_600_000;
@@ -43,7 +43,9 @@ impl<'a> Contents<'a> {
         let mut contents = Self { sources: vec![loaded], updates: Vec::new() };
         for phase in phases {
             for made in phase.operations.iter().filter(|it| it.collection == collection.name) {
-                if let Some(documents) = &made.documents {
+                // Duplicates may be what is asked for.
+                let expects = made.expect == Some(Expectable::Duplicate);
+                if let Some(documents) = made.documents.as_ref().filter(|_| !expects) {
                     let pool = &pools[phase.pools[documents.pool as usize] as usize];
                     let loaded = (!about(made.kind).inserts).then_some(0);
                     contents.sources.push(Source { pool, stamps: &documents.stamps, loaded });
