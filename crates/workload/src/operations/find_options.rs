@@ -69,8 +69,7 @@ impl Making<'_, '_, '_> {
             let way = format!("add it to the `indexes:` of `{}`", collection.name);
             self.check.wrong(hint.place, message, way);
         }
-        let document: Document =
-            keys.into_iter().map(|(name, way)| (name, way.bson())).collect();
+        let document: Document = keys.into_iter().map(|(name, way)| (name, way.bson())).collect();
         self.made.hint = Some(Template { document, ..Template::default() });
     }
 
