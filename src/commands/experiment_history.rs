@@ -30,7 +30,9 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
     if experiments.is_empty() && !unread.is_empty() {
         return Err(unread.swap_remove(0));
     }
-    unread.iter().for_each(|error| say!("left out: {error}"));
+    for error in &unread {
+        say!("left out: {error}");
+    }
     let experiments = match &args.store {
         Some(path) if args.folders.is_empty() => read(path)?,
         Some(path) => {

@@ -89,7 +89,7 @@ fn of_server(plan: &Plan, choice: &ServerChoice, words: &str) -> Result<Vec<Stri
     let is_absorber = choice.kind() == ServerKind::Absorber;
     let mut parts = version.as_deref().unwrap_or_default().split('.').map(str::parse::<u32>);
     let version = match (parts.next(), parts.next()) {
-        (Some(Ok(major)), minor) => Some((major, minor.and_then(|it| it.ok()).unwrap_or(0))),
+        (Some(Ok(major)), minor) => Some((major, minor.and_then(Result::ok).unwrap_or(0))),
         _ => None,
     };
     let needs = server_needs::of(plan);

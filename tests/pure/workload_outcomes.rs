@@ -85,7 +85,7 @@ fn duplicates_come_as_often_as_the_schedule_says() {
             }
         }
         assert_eq!(expected.total().documents, Some(refused), "{insert}");
-        let share = refused as f64 / (1600 * documents) as f64;
+        let share = refused as f64 / f64::from(1600 * documents);
         assert!((0.2..0.3).contains(&share), "{insert}: {share}");
     }
 }

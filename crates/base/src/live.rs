@@ -48,7 +48,7 @@ pub fn draw(block: &[String]) {
     let block: Vec<String> = block.iter().take(rows - 1).map(fit).collect();
     let mut drawn = BLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     // Not cleared before: what stays the same does not flicker.
-    let text = block.iter().map(|line| format!("{line}\x1b[K\n")).collect::<String>();
+    let text: String = block.iter().flat_map(|line| [line, "\x1b[K\n"]).collect();
     write(&format!("{}{text}\x1b[J", up(&drawn, columns)));
     *drawn = block;
 }
@@ -69,7 +69,7 @@ pub(crate) fn write_above(text: &str) {
     if drawn.is_empty() {
         write(text);
     } else {
-        let block = drawn.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let block: String = drawn.iter().flat_map(|line| [line, "\n"]).collect();
         write(&format!("{}\x1b[J{text}{block}", up(&drawn, columns())));
     }
 }

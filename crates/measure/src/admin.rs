@@ -175,7 +175,8 @@ impl Admin {
         }
         let plain = create.len() == 1 || collection.capped.is_some();
         let made = self.asking.work("create", self.database.run_command(create)).await;
-        let refused = |error| if plain { error } else { not_made("options", collection, error) };
+        let refused =
+            |error: Error| if plain { error } else { not_made("options", collection, &error) };
         made.map_err(refused)?;
         self.create_indexes(name, collection).await
     }
@@ -186,7 +187,7 @@ impl Admin {
             let shown = document.get_str("name").unwrap_or_default().to_owned();
             let command = doc! { "createIndexes": name, "indexes": [document] };
             let made = self.asking.work("createIndexes", self.database.run_command(command)).await;
-            made.map_err(|error| not_made(&format!("the index {shown}"), collection, error))?;
+            made.map_err(|error| not_made(&format!("the index {shown}"), collection, &error))?;
         }
         Ok(())
     }
@@ -449,9 +450,9 @@ async fn client(asking: &Asking, uri: &str) -> Result<Client> {
 }
 
 /// A server that lacks something is named with what it lacks.
-fn not_made(what: &str, collection: &Collection, error: Error) -> Error {
+fn not_made(what: &str, collection: &Collection, error: &Error) -> Error {
     let message = format!("{what} of `{}` cannot be made: {}", collection.name, error.message);
-    Error { message, hint: "leave it out, or measure on a server that has it".into(), ..error }
+    Error::new(error.exit, message, "leave it out, or measure on a server that has it")
 }
 
 fn index_document(index: &Index) -> Document {

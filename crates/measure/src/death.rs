@@ -47,7 +47,7 @@ fn reached(death: &mut Death, phase: &Phase, samples: &[String], now_ns: u64) {
             *count += u64::from(sample.outcome == 0);
         }
     }
-    let inserting = phase.operations.iter().zip(right).filter(|(it, _)| about(it.kind).inserts);
+    let inserting = phase.operations.iter().zip(right).filter(|(it, _)| about(it.kind).inserts());
     let documents = inserting.map(|(made, count)| match made.count {
         Some(Count::Drawn { .. }) => None,
         // The last batch of each worker may be short.

@@ -161,7 +161,7 @@ impl LiveProgress {
             format!("operations a second so far: {rates}")
         };
         let others = self.more.iter().chain(&self.disturbance);
-        let others: String = others.map(|words| format!("; {words}")).collect();
+        let others: String = others.flat_map(|words| ["; ", words]).collect();
         format!(
             "{label}Round {} of {} is under way ({step}), about {} are left; {rates}{others}.",
             self.round,

@@ -78,7 +78,7 @@ fn opcounters(
     let GivenAnswers { updated, deleted, .. } = given.unwrap_or_default();
     Some(match about(operation.kind).counted {
         ServerCount::Not => vec![("opcounters.insert", 0)],
-        ServerCount::By(counter) if about(operation.kind).inserts => vec![(counter, inserted)],
+        ServerCount::By(counter) if about(operation.kind).inserts() => vec![(counter, inserted)],
         ServerCount::By(counter) => vec![(counter, done)],
         ServerCount::ByParts => vec![
             ("opcounters.insert", inserted),

@@ -74,8 +74,8 @@ impl<'a> RightAnswers<'a> {
                 let owner = if made.kind == OperationKind::Transaction { part } else { place };
                 let given = self.given[owner].get_or_insert_default();
                 match about(self.phase.operations[part].kind) {
-                    about if about.inserts => given.inserted += 1,
-                    about if about.deletes => given.deleted += 1,
+                    about if about.inserts() => given.inserted += 1,
+                    about if about.deletes() => given.deleted += 1,
                     _ => given.updated += 1,
                 }
             }

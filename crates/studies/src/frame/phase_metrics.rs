@@ -133,7 +133,7 @@ impl PhaseReading<'_> {
         let (_, made) = self.phase.single()?;
         let operations = self.run.operations;
         match made.count {
-            _ if !about(made.kind).inserts => None,
+            _ if !about(made.kind).inserts() => None,
             Some(Count::Rest { batch, documents }) => {
                 Some(operations.saturating_mul(u64::from(batch)).min(documents))
             }

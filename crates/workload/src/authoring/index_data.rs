@@ -47,7 +47,7 @@ impl<'a> Contents<'a> {
                 let expects = made.expect == Some(Expectable::Duplicate);
                 if let Some(documents) = made.documents.as_ref().filter(|_| !expects) {
                     let pool = &pools[phase.pools[documents.pool as usize] as usize];
-                    let loaded = (!about(made.kind).inserts).then_some(0);
+                    let loaded = (!about(made.kind).inserts()).then_some(0);
                     contents.sources.push(Source { pool, stamps: &documents.stamps, loaded });
                 }
                 for stamp in made.update.iter().flat_map(|update| &update.stamps) {
@@ -144,7 +144,7 @@ impl<'a> Contents<'a> {
         let now_ms = base::clock::since_1970().as_millis() as i64;
         let mut dates = Vec::new();
         let stamped = |stamp: &Stamp, loaded: bool| match stamp.from {
-            StampSource::TimeMs if loaded => LOADED_TIME_MS as i64 + stamp.add,
+            StampSource::TimeMs if loaded => LOADED_TIME_MS.cast_signed() + stamp.add,
             StampSource::TimeMs => now_ms + stamp.add,
             _ => stamp.add,
         };

@@ -83,7 +83,7 @@ fn needs_documents(
     place: Location,
 ) {
     let Some(word) = keys.operation.as_ref().map(|word| word.value) else { return };
-    let without = about_word(word).inserts
+    let without = about_word(word).inserts()
         || keys.upsert.as_ref().is_some_and(|upsert| upsert.value)
         || keys.expect.is_some()
         || matches!(

@@ -166,10 +166,10 @@ pub fn check_ranges(
         let on = |number: &usize| plan.phases[*number].operations[0].collection == collection.name;
         let on: Vec<usize> = numbers.clone().filter(on).collect();
         let made = |number: &usize| &plan.phases[*number].operations[0];
-        let inserting = |number: &usize| about(made(number).kind).inserts;
+        let inserting = |number: &usize| about(made(number).kind).inserts();
         let changing = |number: &usize| {
             let about = about(made(number).kind);
-            about.inserts || deletes(made(number)) || made(number).upsert == Some(true)
+            about.inserts() || deletes(made(number)) || made(number).upsert == Some(true)
         };
         let apart = on.len() < 2 || on.iter().all(inserting) || !on.iter().any(changing);
         if all == 1 || apart {

@@ -98,7 +98,7 @@ fn continues_something(
 
 /// Keys that are not dealt in turn are dealt among so many.
 fn dealt_keys(check: &mut Check<'_>, phase: &Phase, given: &At<yaml::PhaseYaml>) {
-    let inserting = phase.operations.iter().any(|made| about(made.kind).inserts);
+    let inserting = phase.operations.iter().any(|made| about(made.kind).inserts());
     let Some(keys) = given.value.keys.as_ref().filter(|_| inserting) else { return };
     let counted = matches!(phase.limit, Limit::Operations { .. }) && phase.operations.len() == 1;
     let hint = "end the phase by `operations:` or `documents:`, with one operation in it";
@@ -172,7 +172,7 @@ impl Site<'_> {
         let place = place_of(given);
         let population = Population::before(self.plan, self.number, self.collection);
         let (name, collection) = (&self.made.name, &self.collection.name);
-        let inserting = about(self.made.kind).inserts;
+        let inserting = about(self.made.kind).inserts();
         let mut stamps = self.made.templates().flat_map(|template| &template.stamps);
         let keyed = stamps.any(|stamp| {
             stamp.from == StampSource::Key

@@ -9,12 +9,8 @@ pub struct About {
     pub keys: &'static [&'static str],
     /// Concerns and preferences that the driver takes with it.
     pub concerns: Concerns,
-    /// Whether it inserts new documents: one, or a batch.
-    pub inserts: bool,
-    /// Whether it deletes the document of its key.
-    pub deletes: bool,
-    /// Whether it only changes fields of documents that are there, and none made of the key.
-    pub updates: bool,
+    /// How it changes the documents of its collection.
+    pub effect: Effect,
     /// Whether its answer holds documents.
     pub reads_documents: bool,
     /// How its right answer is known.
@@ -36,6 +32,19 @@ pub enum Concerns {
     /// A write concern and a read concern.
     Both,
     Preference,
+}
+
+/// How an operation changes the documents of its collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It inserts new documents: one, or a batch.
+    Inserts,
+    /// It deletes the document of its key.
+    Deletes,
+    /// It only changes fields of documents that are there, and none made of the key.
+    Updates,
+    /// It changes nothing, or in another way.
+    Other,
 }
 
 /// How the right answer of an operation is known.
@@ -77,9 +86,7 @@ impl About {
         Self {
             keys: &[],
             concerns: Concerns::None,
-            inserts: false,
-            deletes: false,
-            updates: false,
+            effect: Effect::Other,
             reads_documents: false,
             answers: AnswerSource::Nothing,
             counted: ServerCount::AsCommand,
@@ -99,6 +106,18 @@ impl About {
             writes: |_| true,
             ..Self::new(make)
         }
+    }
+
+    pub fn inserts(&self) -> bool {
+        self.effect == Effect::Inserts
+    }
+
+    pub fn deletes(&self) -> bool {
+        self.effect == Effect::Deletes
+    }
+
+    pub fn updates(&self) -> bool {
+        self.effect == Effect::Updates
     }
 
     /// Whether the driver takes a write concern with it.

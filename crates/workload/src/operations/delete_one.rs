@@ -1,11 +1,11 @@
 //! `delete_one`: the key's document, which is there once.
 
-use super::about::About;
+use super::about::{About, Effect};
 use super::making::Making;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "filter", "expect"],
-    deletes: true,
+    effect: Effect::Deletes,
     ..About::write("opcounters.delete", make)
 };
 

@@ -1,6 +1,6 @@
 //! `find_one_and_update`: an update that answers the document as it was before.
 
-use super::about::{About, AnswerSource, ServerCount};
+use super::about::{About, AnswerSource, Effect, ServerCount};
 use super::making::Making;
 use super::update_one;
 
@@ -17,7 +17,7 @@ pub const ABOUT: About = About {
         "update",
         "shape",
     ],
-    updates: true,
+    effect: Effect::Updates,
     reads_documents: true,
     // What it adds up is made of the key, which no update changes.
     answers: AnswerSource::ByFilter,

@@ -1,6 +1,6 @@
 //! `insert_many`: the next documents of the worker's own, in one call.
 
-use super::about::About;
+use super::about::{About, Effect};
 use super::insert_one;
 use super::making::{Making, needed};
 use crate::authoring::yaml_values::BatchYaml;
@@ -8,7 +8,7 @@ use crate::plan::Count;
 
 pub const ABOUT: About = About {
     keys: &["collection", "document_of", "batch", "ordered", "lazy", "shape", "expect"],
-    inserts: true,
+    effect: Effect::Inserts,
     ..About::write("opcounters.insert", make)
 };
 

@@ -1,11 +1,11 @@
 //! `insert_one`: the next document of the worker's own.
 
-use super::about::About;
+use super::about::{About, Effect};
 use super::making::Making;
 
 pub const ABOUT: About = About {
     keys: &["collection", "document_of", "shape", "expect"],
-    inserts: true,
+    effect: Effect::Inserts,
     ..About::write("opcounters.insert", make)
 };
 

@@ -38,17 +38,17 @@ for_every_kind!(declare);
 /// Whether it may change which documents there are, or by which keys they are found.
 pub fn changes_documents(made: &Operation) -> bool {
     let about = about(made.kind);
-    (about.writes)(made) && (!about.updates || made.upsert == Some(true))
+    (about.writes)(made) && (!about.updates() || made.upsert == Some(true))
 }
 
 /// Whether it deletes the document of its key.
 pub fn deletes(operation: &Operation) -> bool {
-    about(operation.kind).deletes && operation.expect.is_none()
+    about(operation.kind).deletes() && operation.expect.is_none()
 }
 
 /// Documents that one operation inserts, a full batch of them.
 pub fn inserts(operation: &Operation) -> u64 {
-    if !about(operation.kind).inserts {
+    if !about(operation.kind).inserts() {
         return 0;
     }
     u64::from(operation.count.map_or(1, Count::most))
@@ -60,7 +60,7 @@ pub fn inserted(phase: &Phase, made: &Operation) -> u64 {
     let stretch = phase.sequence.iter().find(|it| it.name == made.name);
     let phase = stretch.unwrap_or(phase);
     let Limit::Operations { count, .. } = phase.limit else { return 0 };
-    if !about(made.kind).inserts {
+    if !about(made.kind).inserts() {
         return 0;
     }
     if let Some(Count::Rest { documents, .. }) = made.count {
@@ -74,5 +74,5 @@ pub fn inserted(phase: &Phase, made: &Operation) -> u64 {
 
 /// Whether its calls insert different numbers of documents: then only their records say how many.
 pub fn varies(operation: &Operation) -> bool {
-    about(operation.kind).inserts && matches!(operation.count, Some(Count::Rest { .. }))
+    about(operation.kind).inserts() && matches!(operation.count, Some(Count::Rest { .. }))
 }

@@ -1,11 +1,11 @@
 //! `read_modify_write`: find_one, then update_one of the same document, as one operation (YCSB F).
 
-use super::about::{About, AnswerSource, ServerCount};
+use super::about::{About, AnswerSource, Effect, ServerCount};
 use super::find_one_and_update;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "set", "update", "shape"],
-    updates: true,
+    effect: Effect::Updates,
     reads_documents: true,
     // What it adds up is made of the key, which no update changes.
     answers: AnswerSource::ByFilter,

@@ -1,12 +1,12 @@
 //! `update_many`: all documents of a range of keys or of a filter.
 
-use super::about::{About, AnswerSource};
+use super::about::{About, AnswerSource, Effect};
 use super::making::Making;
 use super::update_one;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "range", "filter", "set", "update"],
-    updates: true,
+    effect: Effect::Updates,
     answers: AnswerSource::ByFilter,
     ..About::write("opcounters.update", make)
 };

@@ -1,6 +1,6 @@
 //! `update_one`: fields of the key's document, or an update of the workload.
 
-use super::about::About;
+use super::about::{About, Effect};
 use super::making::{Making, Site};
 use crate::authoring::checking::Check;
 use crate::authoring::document::one_value;
@@ -15,7 +15,7 @@ use bson::{Bson, Document};
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "filter", "set", "update", "upsert", "expect"],
-    updates: true,
+    effect: Effect::Updates,
     ..About::write("opcounters.update", make_one)
 };
 

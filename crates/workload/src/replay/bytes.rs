@@ -60,7 +60,7 @@ fn is_as_made(plan: &Plan, collection: &Collection) -> bool {
         let about = about(made.kind);
         let own = || plan.pool(phase, made).is_some_and(|from| from.name == collection.name);
         let touches = made.collection == collection.name || made.collection.is_empty();
-        !touches || !writes(made) || about.deletes || (about.inserts && own())
+        !touches || !writes(made) || about.deletes() || (about.inserts() && own())
     })
 }
 

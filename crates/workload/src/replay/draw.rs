@@ -73,7 +73,7 @@ impl<'a> Draw<'a> {
             KeyChooser::new(phase.keys, key_space(made, *collection, population.len()))
         });
         let pool = |made| plan.pool(phase, made).map_or(0, |it| u64::from(it.pool_documents));
-        let inserting = || operations().filter(|((made, _), _)| about(made.kind).inserts);
+        let inserting = || operations().filter(|((made, _), _)| about(made.kind).inserts());
         // Several operations that insert share one deal, so that one pair of steps fits all.
         let first = inserting().map(|(_, population)| population.next_key()).max().unwrap_or(0);
         let inserted = inserting().next().map(|((made, _), _)| {
@@ -160,9 +160,9 @@ impl<'a> Draw<'a> {
                 let rest = share - sequence.inserted;
                 rest.min(u64::from(batch)) as u32
             }
-            None => u32::from(about.inserts),
+            None => u32::from(about.inserts()),
         };
-        let keyed = if about.inserts {
+        let keyed = if about.inserts() {
             if record.count == 0 {
                 return None;
             }
@@ -195,7 +195,7 @@ impl<'a> Draw<'a> {
         if self.guids {
             record.guid = keyed.guid;
         }
-        if about.inserts {
+        if about.inserts() {
             sequence.inserted += u64::from(record.count - record.duplicates);
             if matches!(self.phase.keys, KeyChoice::Latest { .. }) {
                 sequence.newest.push(record);

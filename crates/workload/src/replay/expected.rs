@@ -57,7 +57,7 @@ impl Expectation {
         let phase = &plan.phases[number];
         let alone = phase.operations.len() == 1;
         let known = |made: &Operation| {
-            alone && (about(made.kind).deletes || made.expect == Some(Expectable::Duplicate))
+            alone && (about(made.kind).deletes() || made.expect == Some(Expectable::Duplicate))
         };
         let changes = |made: &Operation| changes_documents(made) && !known(made);
         if phase.operations.iter().any(changes) && phase.sequence.is_empty() {
@@ -104,10 +104,10 @@ pub fn checked(plan: &Plan, number: usize) -> Vec<bool> {
     let known = Expectation::new(plan, number).is_some_and(|made| !unknown(&made));
     let check = |made: &Operation| match about(made.kind).answers {
         AnswerSource::Nothing => true,
-        AnswerSource::ByParts => known,
         AnswerSource::Unread if answers_nothing(made) => true,
         AnswerSource::Unread => operations.len() == 1 && inserted_by_command(made).is_some(),
-        AnswerSource::ByFilter
+        AnswerSource::ByParts
+        | AnswerSource::ByFilter
         | AnswerSource::Deleted
         | AnswerSource::All
         | AnswerSource::ByStages

@@ -164,7 +164,7 @@ impl Population {
                 _ if made.kind == OperationKind::Drop => {
                     *self = Self { next_key: self.next_key, ..Self::loaded(self.seed, 0) };
                 }
-                Some(_) if about.inserts && made.expect.is_none() => {
+                Some(_) if about.inserts() && made.expect.is_none() => {
                     let dealing = Dealing::new(plan, phase, made, self.next_key);
                     self.next_key += dealing.keys();
                     self.inserted.push(dealing);
@@ -174,7 +174,7 @@ impl Population {
                     None => self.known = false,
                 },
                 _ => {
-                    let changes = about.inserts
+                    let changes = about.inserts()
                         || deletes(made)
                         || made.kind == OperationKind::BulkWrite
                         || made.upsert == Some(true);

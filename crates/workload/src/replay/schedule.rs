@@ -156,7 +156,7 @@ impl Draw<'_> {
         let collection = self.collections[number];
         let space = key_space(made, collection, self.populations[number].len());
         match self.phase.keys {
-            _ if about(made.kind).inserts => {
+            _ if about(made.kind).inserts() => {
                 let pool = self.pools[number].max(1);
                 pool / gcd(inserts(made), pool)
             }
