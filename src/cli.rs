@@ -301,7 +301,7 @@ pub struct AbsorberArgs {
     pub wire: WireVersions,
     /// Announce a replica set of this name with one member, so that drivers have transactions.
     /// Their writes are done at once, and an abort leaves them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = replica_set_name)]
     pub replica_set: Option<String>,
     /// Memory for documents, indexes, cursors and messages; inserts beyond it fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
@@ -313,6 +313,13 @@ pub struct AbsorberArgs {
     pub holds: Option<PathBuf>,
     #[command(flatten)]
     pub faults: FaultArgs,
+}
+
+/// A name that drivers can write into a connection string, which a connection string itself is not.
+fn replica_set_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let fits = !text.is_empty() && text.chars().all(plain);
+    fits.then(|| text.to_owned()).ok_or_else(|| "write letters, digits, -, _ and .".to_owned())
 }
 
 #[cfg(test)]
