@@ -10,7 +10,16 @@ use super::super::sort_order::SortOrder;
 use super::super::update::Update;
 use super::super::writer::Writer;
 
-const KNOWN: &[&[u8]] = &[b"query", b"sort", b"update", b"new", b"upsert", b"remove", b"hint"];
+const KNOWN: &[&[u8]] = &[
+    b"query",
+    b"sort",
+    b"update",
+    b"new",
+    b"upsert",
+    b"remove",
+    b"hint",
+    b"bypassDocumentValidation",
+];
 
 /// `{findAndModify: collection, query, sort, update, new, upsert}`
 pub fn find_and_modify(engine: &Engine, request: &CommandArgs<'_>) -> Fallible<Writer> {
