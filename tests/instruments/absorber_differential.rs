@@ -14,10 +14,11 @@ use server::ServerHandle;
 /// difference is a fault. `docs/absorber.md` prints this list.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("collations", "strings are compared by their bytes; another collation is refused"),
-    ("commands", "distinct, listIndexes, dropIndexes and others are unknown commands (error 59)"),
+    ("commands", "listIndexes, dropIndexes and others are unknown commands (error 59)"),
     ("decimals", "a decimal is compared as the nearest double, and so is equal to it"),
+    ("distinct", "of fields that hold no arrays, in the order of the values"),
     ("explain", "there are no plans worth explaining"),
-    ("findAndModify", "it updates, upserts and replaces: no sort, no fields, no remove"),
+    ("findAndModify", "it updates, upserts and replaces: no fields, no remove"),
     ("hint", "the index is chosen by the filter; a hint is ignored, even if it names no index"),
     (
         "indexes",
@@ -114,6 +115,7 @@ fn the_corpus_covers_what_the_absorber_has() {
         "insert",
         "update",
         "delete",
+        "distinct",
         "findAndModify",
         "find",
         "getMore",
