@@ -9,9 +9,9 @@ import java.util.regex.Pattern;
 interface Driver {
   List<String> OPERATIONS =
       List.of(
-          ("noop insert_one insert_many find_one find update_one delete_one count estimated_count"
-                  + " replace_one find_one_and_update read_modify_write bulk_write aggregate"
-                  + " command drop")
+          ("noop insert_one insert_many find_one find update_one update_many delete_one"
+                  + " delete_many count distinct estimated_count replace_one find_one_and_update"
+                  + " read_modify_write bulk_write aggregate command drop")
               .split(" "));
 
   /** A class that belongs to the driver. */

@@ -39,15 +39,21 @@ final class Given {
     if (document == null) {
       return;
     }
-    found++;
-    if (sumField != null) {
-      Object value =
+    if (sumField == null) {
+      found++;
+    } else {
+      readValue(
           document instanceof Driver.Shaped shaped
               ? shaped.get(sumField)
-              : ((Map<?, ?>) document).get(sumField);
-      if (value instanceof Integer || value instanceof Long) {
-        sum += ((Number) value).longValue();
-      }
+              : ((Map<?, ?>) document).get(sumField));
+    }
+  }
+
+  /** Consumes a value of an answer, which is a document's field or one of a list. */
+  void readValue(Object value) {
+    found++;
+    if (sumField != null && (value instanceof Integer || value instanceof Long)) {
+      sum += ((Number) value).longValue();
     }
   }
 }

@@ -14,6 +14,12 @@ final class Operation {
   Reference update;
   Reference pipeline;
   Reference command;
+  Reference sort;
+  Reference hint;
+  Reference collation;
+  String field;
+  int skip;
+  long maxTimeMs;
   boolean ordered = true;
   boolean upsert;
   boolean lazy;
@@ -42,10 +48,19 @@ final class Operation {
         each.take(pools, each == documents ? shape : null);
       }
     }
+    for (Reference each : new Reference[] {sort, hint, collation}) {
+      if (each != null) {
+        each.fix(pools, driver);
+      }
+    }
     calls = new Driver.Call[Math.max(1, clients.size())];
     for (int i = 0; i < calls.length; i++) {
       calls[i] = kind.equals("noop") ? Operation::noop : bind(clients.get(i));
     }
+  }
+
+  boolean hasOptions() {
+    return sort != null || hint != null || collation != null || skip > 0 || maxTimeMs > 0;
   }
 
   /** Reads the documents made for it as an answer's documents are read. */

@@ -11,6 +11,9 @@ final class Reference {
   private transient Object[] from;
   private transient String shape;
 
+  /** An option, which is the same document for all operations. */
+  transient Map<String, Object> fixed;
+
   Reference() {}
 
   Reference(Object document, Stamp[] stamps) {
@@ -23,6 +26,11 @@ final class Reference {
     from = pools.get(pool);
     this.shape = shape;
     prepare();
+  }
+
+  void fix(List<Object[]> pools, Driver driver) {
+    take(pools, null);
+    fixed = make(driver, document, new Input());
   }
 
   private void prepare() {

@@ -13,6 +13,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -186,6 +187,62 @@ final class DialectTest {
     assertEquals(0, run(client, "delete_one", document("_id", 2L)).written);
     assertEquals(1, run(client, "count", driver.document()).found);
     client.close();
+  }
+
+  private Reference option(Map<String, Object> document) {
+    Reference option = new Reference();
+    option.fixed = document;
+    return option;
+  }
+
+  private static final List<String> FINDS = List.of("find_one", "find", "find_one_and_update");
+
+  /** Finds by each call that takes the option; the code of each failure, or what was found. */
+  private List<Long> finds(Map<String, Object> filter, List<String> kinds, Consumer<Operation> asks)
+      throws Exception {
+    Driver.Client client = server();
+    client.bind(operation("drop")).run(new Given());
+    run(client, "insert_one", document("_id", "A"));
+    List<Long> found = new ArrayList<>();
+    for (String kind : kinds) {
+      Operation operation = operation(kind);
+      asks.accept(operation);
+      Given given = new Given();
+      given.filter = filter;
+      given.update = document("$set", document("n", 7L));
+      try {
+        client.bind(operation).run(given);
+        found.add(given.found);
+      } catch (Exception fault) {
+        found.add((long) -driver.failure(fault).code());
+      }
+    }
+    client.close();
+    return found;
+  }
+
+  @Test
+  void aHintIsSent() throws Exception {
+    List<String> kinds = List.of("find_one", "find");
+    Map<String, Object> hint = document("noSuchIndex", 1);
+    List<Long> found = finds(document("_id", "A"), kinds, it -> it.hint = option(hint));
+    assertTrue(found.stream().allMatch(code -> code < 0), found.toString());
+  }
+
+  @Test
+  void aCollationIsSent() throws Exception {
+    assumeTrue(driver.extras().contains("collation"), "the driver has no collations");
+    Map<String, Object> collation = document("locale", "en");
+    collation.put("strength", 2);
+    List<Long> found = finds(document("_id", "a"), FINDS, it -> it.collation = option(collation));
+    assertEquals(List.of(1L, 1L, 1L), found);
+  }
+
+  @Test
+  void aLimitOfTimeIsSent() throws Exception {
+    assumeTrue(driver.extras().contains("max_time"), "the driver has no limit of a find's time");
+    Map<String, Object> slow = document("$where", "sleep(500) || true");
+    assertEquals(List.of(-50L, -50L, -50L), finds(slow, FINDS, it -> it.maxTimeMs = 50));
   }
 
   @Test

@@ -13,6 +13,7 @@ import com.mongodb.WriteConcern;
 import com.mongodb.bulk.BulkWriteError;
 import com.mongodb.bulk.BulkWriteResult;
 import com.mongodb.client.AggregateIterable;
+import com.mongodb.client.DistinctIterable;
 import com.mongodb.client.FindIterable;
 import com.mongodb.client.MongoCollection;
 import com.mongodb.client.MongoCursor;
@@ -20,6 +21,7 @@ import com.mongodb.client.MongoDatabase;
 import com.mongodb.client.MongoIterable;
 import com.mongodb.client.model.BulkWriteOptions;
 import com.mongodb.client.model.DeleteOneModel;
+import com.mongodb.client.model.FindOneAndUpdateOptions;
 import com.mongodb.client.model.InsertManyOptions;
 import com.mongodb.client.model.InsertOneModel;
 import com.mongodb.client.model.UpdateOneModel;
@@ -30,7 +32,10 @@ import com.mongodb.client.result.UpdateResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.bson.BsonBinaryWriter;
+import org.bson.BsonNumber;
+import org.bson.BsonValue;
 import org.bson.Document;
 import org.bson.codecs.DocumentCodec;
 import org.bson.codecs.EncoderContext;
@@ -44,7 +49,9 @@ abstract class Collections implements Driver {
 
   @Override
   public List<String> extras() {
-    return Version.EXTRAS;
+    List<String> extras = new ArrayList<>(Version.EXTRAS);
+    extras.addAll(Finds.EXTRAS);
+    return extras;
   }
 
   @Override
@@ -140,6 +147,7 @@ abstract class Collections implements Driver {
       return given -> database.runCommand((Document) given.command);
     }
     MongoCollection<T> items = collection(database, operation, type);
+    Finds finds = new Finds(operation);
     switch (operation.kind) {
       case "insert_one":
         return given -> {
@@ -155,15 +163,13 @@ abstract class Collections implements Driver {
       case "find_one":
         return given ->
             given.read(
-                items
-                    .find((Document) given.filter)
+                asked(items.find((Document) given.filter), operation, finds)
                     .projection((Document) given.projection)
                     .first());
       case "find":
         return given -> {
           FindIterable<T> found =
-              items
-                  .find((Document) given.filter)
+              asked(items.find((Document) given.filter), operation, finds)
                   .projection((Document) given.projection)
                   .limit(given.limit);
           drain(operation.batchSize > 0 ? found.batchSize(operation.batchSize) : found, given);
@@ -184,9 +190,31 @@ abstract class Collections implements Driver {
           DeleteResult result = items.deleteOne((Document) given.filter);
           given.written = result.wasAcknowledged() ? result.getDeletedCount() : Given.UNKNOWN;
         };
+      case "update_many":
+        return given -> {
+          UpdateResult result = items.updateMany((Document) given.filter, (Document) given.update);
+          given.found = result.wasAcknowledged() ? result.getMatchedCount() : 0;
+        };
+      case "delete_many":
+        return given -> {
+          DeleteResult result = items.deleteMany((Document) given.filter);
+          given.found = result.wasAcknowledged() ? result.getDeletedCount() : 0;
+        };
+      case "distinct":
+        return given -> {
+          DistinctIterable<BsonValue> found = items.distinct(operation.field, BsonValue.class);
+          try (MongoCursor<BsonValue> values = found.filter((Document) given.filter).iterator()) {
+            while (values.hasNext()) {
+              given.readValue(
+                  values.next() instanceof BsonNumber number ? number.longValue() : null);
+            }
+          }
+        };
       case "find_one_and_update":
+        FindOneAndUpdateOptions change = findOneAndUpdate(operation, finds);
         return given ->
-            given.read(items.findOneAndUpdate((Document) given.filter, (Document) given.update));
+            given.read(
+                items.findOneAndUpdate((Document) given.filter, (Document) given.update, change));
       case "bulk_write":
         BulkWriteOptions bulk = new BulkWriteOptions().ordered(operation.ordered);
         return given -> {
@@ -238,6 +266,30 @@ abstract class Collections implements Driver {
       concern = concern.withW(tag);
     }
     return asked.j == null ? concern : Version.withJournal(concern, asked.j);
+  }
+
+  /** Gives a find what its operation asks for. */
+  static <T> FindIterable<T> asked(FindIterable<T> find, Operation operation, Finds finds) {
+    if (operation.sort != null) {
+      find.sort((Document) operation.sort.fixed);
+    }
+    if (operation.skip > 0) {
+      find.skip(operation.skip);
+    }
+    if (operation.hint != null) {
+      Version.hint(find, (Document) operation.hint.fixed);
+    }
+    if (operation.maxTimeMs > 0) {
+      find.maxTime(operation.maxTimeMs, TimeUnit.MILLISECONDS);
+    }
+    return finds.collated(find);
+  }
+
+  static FindOneAndUpdateOptions findOneAndUpdate(Operation operation, Finds finds) {
+    FindOneAndUpdateOptions options =
+        new FindOneAndUpdateOptions().maxTime(operation.maxTimeMs, TimeUnit.MILLISECONDS);
+    return finds.collated(
+        operation.sort == null ? options : options.sort((Document) operation.sort.fixed));
   }
 
   private static void drain(MongoIterable<?> found, Given given) {

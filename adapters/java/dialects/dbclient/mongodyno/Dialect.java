@@ -16,12 +16,7 @@ final class Dialect extends DbCollections {
 
   @Override
   public Client client(Message.Entry entry, String database) throws Exception {
-    String uri = entry.plainUri();
-    Integer selection = entry.selectionTimeoutMs();
-    if (selection != null && !uri.toLowerCase().contains("connecttimeoutms")) {
-      uri += (uri.contains("?") ? "&" : "?") + "connectTimeoutMS=" + selection;
-    }
-    MongoClientURI parsed = new MongoClientURI(uri);
+    MongoClientURI parsed = Connecting.uri(entry);
     MongoClient client = new MongoClient(parsed);
     return new Opened(client, client.getDB(database), parsed.getOptions());
   }

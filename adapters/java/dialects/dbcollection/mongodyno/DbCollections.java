@@ -9,6 +9,7 @@ import com.mongodb.DBObject;
 import com.mongodb.MongoException;
 import com.mongodb.WriteConcern;
 import java.net.SocketTimeoutException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bson.BSON;
@@ -24,7 +25,9 @@ abstract class DbCollections implements Driver {
 
   @Override
   public List<String> extras() {
-    return Version.EXTRAS;
+    List<String> extras = new ArrayList<>(Version.EXTRAS);
+    extras.addAll(Finds.EXTRAS);
+    return extras;
   }
 
   @Override
@@ -104,6 +107,7 @@ abstract class DbCollections implements Driver {
         operation.writeConcern == null ? items.getWriteConcern() : concern(operation.writeConcern);
     boolean answered = concern.callGetLastError();
     boolean upsert = operation.upsert;
+    Finds finds = new Finds(operation);
     switch (operation.kind) {
       case "insert_one":
         return given -> {
@@ -111,20 +115,25 @@ abstract class DbCollections implements Driver {
           given.written = 1;
         };
       case "insert_many":
-        WriteConcern many = operation.ordered ? concern : Version.unordered(concern);
+        Inserts inserts = new Inserts(concern, operation.ordered);
         return given -> {
           List<?> documents = given.documents;
-          Version.insert(items, (List<DBObject>) documents, many);
+          inserts.insert(items, (List<DBObject>) documents);
           given.written = given.documents.size();
         };
       case "find_one":
+        if (operation.hasOptions()) {
+          return given -> {
+            DBCursor found = find(items, operation, finds, given).limit(-1);
+            given.read(found.hasNext() ? found.next() : null);
+          };
+        }
         return given ->
             given.read(items.findOne((DBObject) given.filter, (DBObject) given.projection));
       case "find":
         return given -> {
           DBCursor found =
-              items
-                  .find((DBObject) given.filter, (DBObject) given.projection)
+              find(items, operation, finds, given)
                   .limit(given.limit)
                   .batchSize(operation.batchSize);
           while (found.hasNext()) {
@@ -150,9 +159,25 @@ abstract class DbCollections implements Driver {
           var result = items.remove((DBObject) given.filter, concern);
           given.written = answered ? result.getN() : Given.UNKNOWN;
         };
+      case "update_many":
+        return given -> {
+          var result =
+              items.update((DBObject) given.filter, (DBObject) given.update, false, true, concern);
+          given.found = answered ? result.getN() : 0;
+        };
+      case "delete_many":
+        return given -> {
+          var result = items.remove((DBObject) given.filter, concern);
+          given.found = answered ? result.getN() : 0;
+        };
+      case "distinct":
+        return given -> {
+          for (Object value : items.distinct(operation.field, (DBObject) given.filter)) {
+            given.readValue(value);
+          }
+        };
       case "find_one_and_update":
-        return given ->
-            given.read(items.findAndModify((DBObject) given.filter, (DBObject) given.update));
+        return given -> given.read(finds.findAndModify(items, given));
       case "count":
         return given -> given.found = items.getCount((DBObject) given.filter);
       case "estimated_count":
@@ -162,5 +187,19 @@ abstract class DbCollections implements Driver {
       default:
         return Version.bind(items, operation, concern);
     }
+  }
+
+  private static DBCursor find(DBCollection items, Operation operation, Finds finds, Given given) {
+    DBCursor find = items.find((DBObject) given.filter, (DBObject) given.projection);
+    if (operation.sort != null) {
+      find.sort((DBObject) operation.sort.fixed);
+    }
+    if (operation.skip > 0) {
+      find.skip(operation.skip);
+    }
+    if (operation.hint != null) {
+      find.hint((DBObject) operation.hint.fixed);
+    }
+    return finds.limited(find);
   }
 }

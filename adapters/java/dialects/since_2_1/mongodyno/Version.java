@@ -1,7 +1,6 @@
 package mongodyno;
 
 import com.mongodb.DBCollection;
-import com.mongodb.DBObject;
 import com.mongodb.WriteConcern;
 import java.util.List;
 
@@ -18,15 +17,6 @@ final class Version {
 
   static WriteConcern concern(String tag, boolean journal) throws Refusal {
     throw unsupported();
-  }
-
-  static WriteConcern unordered(WriteConcern concern) throws Refusal {
-    throw unsupported();
-  }
-
-  /** Up to 2.3 a list cannot have a concern; up to 2.11 the driver makes an array of it. */
-  static void insert(DBCollection items, List<DBObject> documents, WriteConcern concern) {
-    items.insert(documents.toArray(new DBObject[0]), concern);
   }
 
   static int code(Exception fault, int code) {

@@ -28,14 +28,6 @@ final class Version {
     return new WriteConcern(tag, 0, false, journal);
   }
 
-  static WriteConcern unordered(WriteConcern concern) {
-    return concern.continueOnErrorForInsert(true);
-  }
-
-  static void insert(DBCollection items, List<DBObject> documents, WriteConcern concern) {
-    items.insert(documents, concern);
-  }
-
   static int code(Exception fault, int code) {
     return fault instanceof BulkWriteException bulk && !bulk.getWriteErrors().isEmpty()
         ? bulk.getWriteErrors().get(0).getCode()

@@ -4,6 +4,7 @@ import com.mongodb.MongoCommandException;
 import com.mongodb.ReadConcern;
 import com.mongodb.ReadConcernLevel;
 import com.mongodb.WriteConcern;
+import com.mongodb.client.FindIterable;
 import com.mongodb.client.MongoCollection;
 import com.mongodb.client.model.ReplaceOneModel;
 import com.mongodb.client.model.ReplaceOptions;
@@ -44,6 +45,10 @@ final class Version {
 
   static <T> WriteModel<T> replaceModel(Bson filter, T document, boolean upsert) {
     return new ReplaceOneModel<>(filter, document, new ReplaceOptions().upsert(upsert));
+  }
+
+  static void hint(FindIterable<?> find, Bson keys) {
+    find.hint(keys);
   }
 
   static <T> MongoCollection<T> withReadConcern(MongoCollection<T> items, String level) {

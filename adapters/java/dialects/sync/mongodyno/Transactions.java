@@ -7,6 +7,7 @@ import com.mongodb.client.ClientSession;
 import com.mongodb.client.MongoClient;
 import com.mongodb.client.MongoCollection;
 import com.mongodb.client.MongoDatabase;
+import com.mongodb.client.model.FindOneAndUpdateOptions;
 import com.mongodb.client.model.ReplaceOptions;
 import com.mongodb.client.model.UpdateOptions;
 import org.bson.Document;
@@ -75,6 +76,8 @@ final class Transactions {
     String name = operation.collection;
     MongoCollection<Document> items = name == null ? null : database.getCollection(name);
     UpdateOptions update = new UpdateOptions().upsert(operation.upsert);
+    Finds finds = new Finds(operation);
+    FindOneAndUpdateOptions change = Collections.findOneAndUpdate(operation, finds);
     ReplaceOptions replace = new ReplaceOptions().upsert(operation.upsert);
     return switch (operation.kind) {
       case "insert_one" ->
@@ -85,8 +88,7 @@ final class Transactions {
       case "find_one" ->
           (session, given) ->
               given.read(
-                  items
-                      .find(session, (Document) given.filter)
+                  Collections.asked(items.find(session, (Document) given.filter), operation, finds)
                       .projection((Document) given.projection)
                       .first());
       case "update_one" ->
@@ -108,7 +110,7 @@ final class Transactions {
           (session, given) ->
               given.read(
                   items.findOneAndUpdate(
-                      session, (Document) given.filter, (Document) given.update));
+                      session, (Document) given.filter, (Document) given.update, change));
       default -> null;
     };
   }

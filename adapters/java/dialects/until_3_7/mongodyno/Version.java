@@ -2,12 +2,14 @@ package mongodyno;
 
 import com.mongodb.MongoCommandException;
 import com.mongodb.WriteConcern;
+import com.mongodb.client.FindIterable;
 import com.mongodb.client.MongoCollection;
 import com.mongodb.client.model.ReplaceOneModel;
 import com.mongodb.client.model.UpdateOptions;
 import com.mongodb.client.model.WriteModel;
 import com.mongodb.client.result.UpdateResult;
 import java.util.List;
+import org.bson.Document;
 import org.bson.conversions.Bson;
 
 /** MongoCollection up to 3.7. It has read concerns since 3.2, which are left out for 3.0. */
@@ -35,6 +37,11 @@ final class Version {
 
   static <T> WriteModel<T> replaceModel(Bson filter, T document, boolean upsert) {
     return new ReplaceOneModel<>(filter, document, new UpdateOptions().upsert(upsert));
+  }
+
+  /** Up to 3.5 there is no other way. */
+  static void hint(FindIterable<?> find, Bson keys) {
+    find.modifiers(new Document("$hint", keys));
   }
 
   static <T> MongoCollection<T> withReadConcern(MongoCollection<T> items, String level)
