@@ -46,6 +46,11 @@ struct Given {
   std::vector<Part> parts;
 };
 
+// Options of a find that are documents, kept by the harness; empty if they are not asked for.
+struct Finds {
+  Document sort, hint, collation;
+};
+
 // An operation on its way to the driver, of one thread.
 class Target {
  public:
@@ -68,7 +73,7 @@ class Tail {
 class Connection {
  public:
   virtual ~Connection() = default;
-  virtual std::unique_ptr<Target> bind(Document operation) = 0;
+  virtual std::unique_ptr<Target> bind(Document operation, const Finds& finds) = 0;
   virtual std::unique_ptr<Tail> tail(const std::string& collection) = 0;
   virtual bool has(const std::string& collection, Document filter) = 0;
 };

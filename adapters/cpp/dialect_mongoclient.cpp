@@ -48,7 +48,8 @@ mongo::WriteConcern write_concern(Document message) {
 
 class LegacyTarget : public Target {
  public:
-  LegacyTarget(mongo::DBClientBase& client, const std::string& database, Document message)
+  LegacyTarget(mongo::DBClientBase& client, const std::string& database, Document message,
+               const Finds& finds)
       : client_(client),
         database_(database),
         call_(CALLS.at(message["kind"].text())),
@@ -56,7 +57,11 @@ class LegacyTarget : public Target {
         ordered_(message["ordered"].integer(1) != 0),
         upsert_(message["upsert"].integer() != 0),
         projects_(message["projection"]),
-        batch_size_(static_cast<int>(message["batch_size"].integer())) {
+        batch_size_(static_cast<int>(message["batch_size"].integer())),
+        skip_(static_cast<int>(message["skip"].integer())) {
+    if (finds.sort) sort_ = object(finds.sort);
+    if (finds.hint) hint_ = object(finds.hint);
+    if (message["field"]) field_ = message["field"].text();
     if (message["collection"]) ns_ = database + "." + message["collection"].text();
     if (message["sum_field"]) sum_field_ = message["sum_field"].text();
     if (message["write_concern"]) {
@@ -74,10 +79,16 @@ class LegacyTarget : public Target {
 
  private:
   Answer read(const BSONObj& document) const {
-    Answer got;
-    got.documents = 1;
+    auto got = counted(1);
     if (!sum_field_.empty()) got.sum = document[sum_field_].numberLong();
     return got;
+  }
+
+  mongo::Query query() const {
+    mongo::Query made(documents_[0]);
+    if (!sort_.isEmpty()) made.sort(sort_);
+    if (!hint_.isEmpty()) made.hint(hint_);
+    return made;
   }
 
   Answer drain(const std::auto_ptr<mongo::DBClientCursor>& cursor) const {
@@ -98,14 +109,24 @@ class LegacyTarget : public Target {
 
   // update() and remove() do not return how many documents they changed: users ask the server once
   // more, or write a bulk of one, whose result has the number.
-  Answer executed(mongo::BulkOperationBuilder& bulk, int wanted) const {
+  int executed(mongo::BulkOperationBuilder& bulk) const {
     mongo::WriteResult result;
     bulk.execute(&concern_, &result);
-    int done = result.nInserted() + result.nMatched() + result.nUpserted() + result.nRemoved();
-    if (concern_.requiresConfirmation() && done != wanted) {
+    if (!concern_.requiresConfirmation()) return 0;
+    return result.nInserted() + result.nMatched() + result.nUpserted() + result.nRemoved();
+  }
+
+  Answer executed(mongo::BulkOperationBuilder& bulk, int wanted) const {
+    if (executed(bulk) != wanted && concern_.requiresConfirmation()) {
       throw WrongAnswer("the write has not done what was asked");
     }
     return {};
+  }
+
+  static Answer counted(std::int64_t documents) {
+    Answer got;
+    got.documents = documents;
+    return got;
   }
 
   static void append(mongo::BulkOperationBuilder& bulk, const std::string& kind, bool upsert,
@@ -134,30 +155,45 @@ class LegacyTarget : public Target {
     return {};
   }
   Answer find_one(const Given& /*given*/) {
-    return found(client_.findOne(ns_, documents_[0], projects_ ? &documents_[1] : nullptr));
+    return found(client_.findOne(ns_, query(), projects_ ? &documents_[1] : nullptr));
   }
   Answer find(const Given& given) {
-    return drain(client_.query(ns_, documents_[0], static_cast<int>(given.count), 0,
+    return drain(client_.query(ns_, query(), static_cast<int>(given.count), skip_,
                                projects_ ? &documents_[1] : nullptr, 0, batch_size_));
   }
   Answer update_one(const Given& /*given*/) { return one("update_one", documents_[1]); }
   Answer replace_one(const Given& /*given*/) { return one("replace_one", documents_[1]); }
   Answer delete_one(const Given& /*given*/) { return one("delete_one", BSONObj()); }
+  Answer update_many(const Given& /*given*/) {
+    auto bulk = client_.initializeOrderedBulkOp(ns_);
+    bulk.find(documents_[0]).update(documents_[1]);
+    return counted(executed(bulk));
+  }
+  Answer delete_many(const Given& /*given*/) {
+    auto bulk = client_.initializeOrderedBulkOp(ns_);
+    bulk.find(documents_[0]).remove();
+    return counted(executed(bulk));
+  }
+  Answer distinct(const Given& /*given*/) {
+    Answer all;
+    auto values = client_.distinct(ns_, field_, documents_[0]);
+    for (mongo::BSONObjIterator each(values); each.more(); all.documents++) {
+      auto value = each.next();
+      if (!sum_field_.empty()) all.sum += value.numberLong();
+    }
+    return all;
+  }
   Answer count(const Given& /*given*/) {
-    Answer got;
-    got.documents = static_cast<std::int64_t>(client_.count(ns_, documents_[0]));
-    return got;
+    return counted(static_cast<std::int64_t>(client_.count(ns_, documents_[0])));
   }
   Answer estimated_count(const Given& /*given*/) {
-    Answer got;
-    got.documents = static_cast<std::int64_t>(client_.count(ns_));
-    return got;
+    return counted(static_cast<std::int64_t>(client_.count(ns_)));
   }
   Answer find_one_and_update(const Given& /*given*/) {
     // By default the driver sends an empty document here, which servers refuse.
     auto concern = concern_;
     if (concern.obj().isEmpty()) concern.nodes(1);
-    return found(client_.findAndModify(ns_, documents_[0], documents_[1], false, false, BSONObj(),
+    return found(client_.findAndModify(ns_, documents_[0], documents_[1], false, false, sort_,
                                        BSONObj(), &concern));
   }
   Answer read_modify_write(const Given& given) {
@@ -204,8 +240,9 @@ class LegacyTarget : public Target {
   const Call call_;
   mongo::WriteConcern concern_;
   const bool ordered_, upsert_, projects_;
-  const int batch_size_;
-  std::string ns_, sum_field_;
+  const int batch_size_, skip_;
+  std::string ns_, sum_field_, field_;
+  BSONObj sort_, hint_;
   std::vector<BSONObj> documents_;
 };
 
@@ -215,7 +252,10 @@ const std::map<std::string, LegacyTarget::Call> LegacyTarget::CALLS = {
     {"find_one", &LegacyTarget::find_one},
     {"find", &LegacyTarget::find},
     {"update_one", &LegacyTarget::update_one},
+    {"update_many", &LegacyTarget::update_many},
     {"delete_one", &LegacyTarget::delete_one},
+    {"delete_many", &LegacyTarget::delete_many},
+    {"distinct", &LegacyTarget::distinct},
     {"count", &LegacyTarget::count},
     {"estimated_count", &LegacyTarget::estimated_count},
     {"replace_one", &LegacyTarget::replace_one},
@@ -254,8 +294,8 @@ class LegacyConnection : public Connection {
   LegacyConnection(std::unique_ptr<mongo::DBClientBase> client, std::string database)
       : client_(std::move(client)), database_(std::move(database)) {}
 
-  std::unique_ptr<Target> bind(Document operation) override {
-    return std::unique_ptr<Target>(new LegacyTarget(*client_, database_, operation));
+  std::unique_ptr<Target> bind(Document operation, const Finds& finds) override {
+    return std::unique_ptr<Target>(new LegacyTarget(*client_, database_, operation, finds));
   }
 
   std::unique_ptr<Tail> tail(const std::string& collection) override {
@@ -343,7 +383,8 @@ namespace dialect {
 
 const char* const name = "mongoclient";
 const char* const uri = "plain";
-const std::vector<std::string> extras = {"write_concern", "unacknowledged", "unordered", "clients"};
+const std::vector<std::string> extras = {"write_concern", "unacknowledged", "unordered",
+                                         "clients",       "sort",           "hint"};
 const std::int64_t consumer_ns = 300;
 const int await_ms = 1000;
 

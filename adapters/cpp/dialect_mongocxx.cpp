@@ -15,6 +15,7 @@
 #include <mongocxx/pipeline.hpp>
 #include <mongocxx/pool.hpp>
 
+#include "concerns_mongocxx.hpp"
 #include "dialect.hpp"
 
 namespace {
@@ -45,30 +46,10 @@ class Warnings : public mongocxx::logger {
 
 View view(Document document) { return {document.data(), document.size()}; }
 
-const std::map<std::string, mongocxx::read_preference::read_mode> MODES = {
-    {"primary", mongocxx::read_preference::read_mode::k_primary},
-    {"primaryPreferred", mongocxx::read_preference::read_mode::k_primary_preferred},
-    {"secondary", mongocxx::read_preference::read_mode::k_secondary},
-    {"secondaryPreferred", mongocxx::read_preference::read_mode::k_secondary_preferred},
-    {"nearest", mongocxx::read_preference::read_mode::k_nearest}};
-
-mongocxx::write_concern write_concern(Document message) {
-  mongocxx::write_concern made;
-  auto w = message["w"];
-  if (w && w.text() == nullptr) {
-    made.nodes(static_cast<std::int32_t>(w.integer()));
-  } else if (w && std::strcmp(w.text(), "majority") == 0) {
-    made.acknowledge_level(mongocxx::write_concern::level::k_majority);
-  } else if (w) {
-    made.tag(w.text());
-  }
-  if (message["j"]) made.journal(message["j"].integer() != 0);
-  return made;
-}
-
 class CxxTarget : public Target {
  public:
-  CxxTarget(mongocxx::client& client, const std::string& database, Document message)
+  CxxTarget(mongocxx::client& client, const std::string& database, Document message,
+            const Finds& finds)
       : database_(client[database]), call_(CALLS.at(message["kind"].text())) {
     if (message["collection"]) bind(message);
     if (message["sum_field"]) sum_field_ = message["sum_field"].text();
@@ -83,6 +64,14 @@ class CxxTarget : public Target {
     if (message["batch_size"]) {
       find_.batch_size(static_cast<std::int32_t>(message["batch_size"].integer()));
     }
+    if (message["field"]) field_ = message["field"].text();
+    if (message["skip"]) find_.skip(message["skip"].integer());
+    if (message["max_time_ms"]) {
+      std::chrono::milliseconds most(message["max_time_ms"].integer());
+      find_.max_time(most);
+      change_.max_time(most);
+    }
+    ask(finds);
     projects_ = bool(message["projection"]);
   }
 
@@ -103,25 +92,36 @@ class CxxTarget : public Target {
       collection_.write_concern(write_concern(message["write_concern"].document()));
     }
     if (message["read_concern"]) {
-      mongocxx::read_concern concern;
-      concern.acknowledge_string(message["read_concern"].text());
-      collection_.read_concern(concern);
+      collection_.read_concern(read_concern(message["read_concern"].text()));
     }
     if (message["read_preference"]) {
-      mongocxx::read_preference preference;
-      preference.mode(MODES.at(message["read_preference"].text()));
-      collection_.read_preference(preference);
+      collection_.read_preference(read_preference(message["read_preference"].text()));
     }
   }
 
+  void ask(const Finds& finds) {
+    if (finds.hint) find_.hint(mongocxx::hint(view(finds.hint)));
+    if (finds.sort) {
+      find_.sort(view(finds.sort));
+      change_.sort(view(finds.sort));
+    }
+    if (finds.collation) {
+      find_.collation(view(finds.collation));
+      change_.collation(view(finds.collation));
+    }
+  }
+
+  template <class Value>
+  static std::int64_t integer(const Value& value) {
+    return value.type() == bsoncxx::type::k_int32 ? value.get_int32().value
+                                                  : value.get_int64().value;
+  }
+
   Answer read(View document) const {
-    Answer got;
-    got.documents = 1;
+    auto got = counted(1);
     if (sum_field_.empty()) return got;
     auto field = document[sum_field_];
-    if (!field) return got;
-    got.sum =
-        field.type() == bsoncxx::type::k_int32 ? field.get_int32().value : field.get_int64().value;
+    if (field) got.sum = integer(field);
     return got;
   }
 
@@ -182,6 +182,24 @@ class CxxTarget : public Target {
     if (result && result->deleted_count() != 1) throw WrongAnswer("no document deleted");
     return {};
   }
+  Answer update_many(const Given& /*given*/) {
+    auto result = collection_.update_many(documents_[0], documents_[1]);
+    return counted(result ? result->matched_count() : 0);
+  }
+  Answer delete_many(const Given& /*given*/) {
+    auto result = collection_.delete_many(documents_[0]);
+    return counted(result ? result->deleted_count() : 0);
+  }
+  Answer distinct(const Given& /*given*/) {
+    Answer all;
+    for (auto answer : collection_.distinct(field_, documents_[0])) {
+      for (const auto& value : answer["values"].get_array().value) {
+        all.documents++;
+        if (!sum_field_.empty()) all.sum += integer(value);
+      }
+    }
+    return all;
+  }
   Answer count(const Given& /*given*/) {
     return counted(collection_.count_documents(documents_[0]));
   }
@@ -189,7 +207,7 @@ class CxxTarget : public Target {
     return counted(collection_.estimated_document_count());
   }
   Answer find_one_and_update(const Given& /*given*/) {
-    return found(collection_.find_one_and_update(documents_[0], documents_[1]));
+    return found(collection_.find_one_and_update(documents_[0], documents_[1], change_));
   }
   Answer read_modify_write(const Given& given) {
     auto got = find_one(given);
@@ -243,11 +261,12 @@ class CxxTarget : public Target {
   mongocxx::database database_;
   mongocxx::collection collection_;
   Call call_;
-  std::string sum_field_;
+  std::string sum_field_, field_;
   bool projects_;
   std::vector<View> documents_;
   mongocxx::options::insert insert_;
   mongocxx::options::find find_;
+  mongocxx::options::find_one_and_update change_;
   mongocxx::options::update update_;
   mongocxx::options::replace replace_;
   mongocxx::options::bulk_write bulk_;
@@ -259,7 +278,10 @@ const std::map<std::string, CxxTarget::Call> CxxTarget::CALLS = {
     {"find_one", &CxxTarget::find_one},
     {"find", &CxxTarget::find},
     {"update_one", &CxxTarget::update_one},
+    {"update_many", &CxxTarget::update_many},
     {"delete_one", &CxxTarget::delete_one},
+    {"delete_many", &CxxTarget::delete_many},
+    {"distinct", &CxxTarget::distinct},
     {"count", &CxxTarget::count},
     {"estimated_count", &CxxTarget::estimated_count},
     {"replace_one", &CxxTarget::replace_one},
@@ -295,8 +317,8 @@ class CxxConnection : public Connection {
   CxxConnection(mongocxx::pool::entry client, std::string database)
       : client_(std::move(client)), database_(std::move(database)) {}
 
-  std::unique_ptr<Target> bind(Document operation) override {
-    return std::unique_ptr<Target>(new CxxTarget(*client_, database_, operation));
+  std::unique_ptr<Target> bind(Document operation, const Finds& finds) override {
+    return std::unique_ptr<Target>(new CxxTarget(*client_, database_, operation, finds));
   }
 
   std::unique_ptr<Tail> tail(const std::string& collection) override {
@@ -387,8 +409,9 @@ namespace dialect {
 
 const char* const name = "mongocxx";
 const char* const uri = "standard";
-const std::vector<std::string> extras = {"write_concern",  "read_concern", "read_preference",
-                                         "unacknowledged", "unordered",    "clients"};
+const std::vector<std::string> extras = {
+    "write_concern", "read_concern", "read_preference", "unacknowledged", "unordered", "clients",
+    "sort",          "hint",         "collation",       "max_time"};
 const std::int64_t consumer_ns = 300;
 const int await_ms = 100;
 

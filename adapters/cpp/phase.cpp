@@ -215,7 +215,8 @@ std::unique_ptr<Lane> Workers::lane(Session& session) {
       } else if (made->connections.empty()) {
         throw Refusal("internal", "no client is open");
       } else {
-        made->targets.push_back(made->connections.back()->bind(operation.message));
+        auto& connection = *made->connections.back();
+        made->targets.push_back(connection.bind(operation.message, operation.finds));
       }
     }
   }

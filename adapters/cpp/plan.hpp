@@ -23,8 +23,11 @@ static const std::vector<Kind> KINDS = {
     {"find_one", ONE, {"filter", "projection"}},
     {"find", ONE, {"filter", "projection"}},
     {"update_one", ONE, {"filter", "update"}},
+    {"update_many", ONE, {"filter", "update"}},
     {"delete_one", ONE, {"filter"}},
+    {"delete_many", ONE, {"filter"}},
     {"count", ONE, {"filter"}},
+    {"distinct", ONE, {"filter"}},
     {"estimated_count", ONE, {}},
     {"replace_one", ONE, {"filter", "documents"}},
     {"find_one_and_update", ONE, {"filter", "update"}},
@@ -87,6 +90,15 @@ struct Operation {
     for (const auto* role : kind.roles) {
       if (from[role]) given.emplace_back(from[role].document(), pools);
     }
+    finds = {fixed("sort", pools), fixed("hint", pools), fixed("collation", pools)};
+  }
+
+  // A document of a pool that has no stamps.
+  Document fixed(const char* option, const std::vector<Pool>& pools) const {
+    auto asked = message[option].document();
+    if (!asked) return {};
+    const auto& pool = pools.at(static_cast<std::size_t>(asked["pool"].integer()));
+    return pool.at(static_cast<std::uint32_t>(asked["document"].integer()));
   }
 
   static const Kind& find(Document from) {
@@ -106,6 +118,7 @@ struct Operation {
   Document message;
   const Kind& kind;
   std::vector<Reference> given;
+  Finds finds;
 };
 
 class Noop : public Target {

@@ -48,9 +48,10 @@ void options_without_effect_are_refused() {
 }
 
 // The failure of the call that the JSON describes, with one document.
-Failure failure_of(Connection& connection, const std::string& json, const std::string& first) {
+Failure failure_of(Connection& connection, const std::string& json, const std::string& first,
+                   const Finds& finds = {}) {
   auto message = dialect::from_json(json), document = dialect::from_json(first);
-  auto target = connection.bind(Document(message));
+  auto target = connection.bind(Document(message), finds);
   Given given;
   given.documents.emplace_back(document);
   target->ready(given);
@@ -81,6 +82,21 @@ void failures_have_the_words_of_the_server(const std::string& server) {
   EXPECT(got.outcome == TIMED_OUT, got.name + ": " + got.message);
 }
 
+void hints_are_sent(const std::string& server) {
+  auto client = connected(server, "w=1");
+  auto connection = client->connection();
+  const std::string collection = "\",\"collection\":\"items\"}";
+  failure_of(*connection, "{\"kind\":\"insert_one" + collection, "{\"_id\":7}");
+  auto hint = dialect::from_json("{\"noSuchIndex\":1}");
+  Finds finds;
+  finds.hint = Document(hint);
+  for (const char* kind : {"find", "find_one"}) {
+    auto message = std::string("{\"kind\":\"") + kind + collection;
+    EXPECT(failure_of(*connection, message, "{\"_id\":7}").outcome == RIGHT, "no hint");
+    EXPECT(failure_of(*connection, message, "{\"_id\":7}", finds).outcome == FAILED, kind);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -88,8 +104,10 @@ int main() {
   options_without_effect_are_refused();
   if (const char* server = std::getenv("MDYN_URI")) {
     failures_have_the_words_of_the_server(server);
+    hints_are_sent(server);
   } else {
-    std::cout << "skipped: failures_have_the_words_of_the_server (MDYN_URI names no server)\n";
+    std::cout << "skipped: failures_have_the_words_of_the_server (MDYN_URI names no server)\n"
+              << "skipped: hints_are_sent (MDYN_URI names no server)\n";
   }
   std::cout << (failed != 0 ? "failed" : "ok") << std::endl;
   _Exit(failed != 0 ? 1 : 0);
