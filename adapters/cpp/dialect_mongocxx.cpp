@@ -340,8 +340,8 @@ class CxxConnection : public Connection {
 
 class CxxClient : public Client {
  public:
-  CxxClient(mongocxx::uri uri, std::string database)
-      : pool_(std::move(uri)), database_(std::move(database)) {}
+  CxxClient(const mongocxx::uri& uri, std::string database)
+      : pool_(uri), database_(std::move(database)) {}
 
   std::unique_ptr<Connection> connection() override {
     auto client = pool_.try_acquire();
