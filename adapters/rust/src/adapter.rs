@@ -17,10 +17,14 @@ mod dialect {
     mod client;
     #[cfg(test)]
     mod tests;
+    #[cfg(feature = "transactions")]
+    mod transactions;
 
     pub use api::*;
-    pub use calls::{call, Pending};
-    pub use client::{bind, connect, handshake, spawn, Target};
+    pub use calls::{call, Part, Pending};
+    pub use client::{bind, connect, handshake, spawn, Opened, Target};
+    #[cfg(feature = "transactions")]
+    pub use transactions::transaction;
 
     /// A call blocks its thread.
     pub const BLOCKS: bool = cfg!(feature = "sync");
@@ -68,10 +72,15 @@ const PROTOCOL: u32 = 2;
 /// Byte that begins every answer.
 const FRAME: char = '\x1e';
 
-const KINDS: &str = "noop insert_one insert_many find_one find update_one delete_one count \
-    estimated_count replace_one find_one_and_update read_modify_write aggregate command drop";
+const KINDS: &str = "noop insert_one insert_many find_one find update_one update_many delete_one \
+    delete_many count distinct estimated_count replace_one find_one_and_update read_modify_write \
+    aggregate command drop";
+/// The driver's own loop begins with 2.5.
+const TRANSACTION: Option<&str> =
+    if cfg!(feature = "transactions") { Some("transaction") } else { None };
 /// The driver refuses unacknowledged writes, and its `run_command` takes no concerns.
-const EXTRAS: &str = "write_concern read_concern read_preference unordered clients lazy_insert";
+const EXTRAS: &str = "write_concern read_concern read_preference unordered clients lazy_insert \
+    sort hint collation max_time";
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
@@ -202,7 +211,7 @@ async fn hello() -> Result<Value, Failure> {
             "resolution_ns": clock_getres(ClockId::Monotonic).tv_nsec,
         },
         "capabilities": {
-            "operations": KINDS.split(' ').collect::<Vec<_>>(),
+            "operations": KINDS.split(' ').chain(TRANSACTION).collect::<Vec<_>>(),
             "pacing": pacing.collect::<Vec<_>>(),
             "extras": EXTRAS.split(' ').collect::<Vec<_>>(),
             "shapes": [],

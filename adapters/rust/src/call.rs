@@ -1,10 +1,12 @@
 //! A call: what a dialect is given, what it returns, how it fails. Dialect and harness share these
-//! types, which name neither of the two, and nothing of the driver except its BSON.
+//! types, which name neither of the two, and nothing of the driver except its BSON and options.
 
 use std::error::Error;
 use std::path::Path;
+use std::time::Duration;
 
 use mongodb::bson::{Bson, Document};
+use mongodb::options::{Collation, Hint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,12 +19,16 @@ pub enum Kind {
     FindOne,
     Find,
     UpdateOne,
+    UpdateMany,
     DeleteOne,
+    DeleteMany,
     Count,
+    Distinct,
     EstimatedCount,
     ReplaceOne,
     FindOneAndUpdate,
     ReadModifyWrite,
+    Transaction,
     Aggregate,
     Command,
     Drop,
@@ -37,6 +43,9 @@ pub struct Options {
     pub upsert: Option<bool>,
     pub batch_size: Option<u32>,
     pub sum_field: Option<String>,
+    /// Of a distinct.
+    #[serde(default)]
+    pub field: String,
     pub write_concern: Option<Value>,
     pub read_concern: Option<String>,
     pub read_preference: Option<String>,
@@ -70,6 +79,16 @@ impl Iterator for Batch {
 
 impl ExactSizeIterator for Batch {}
 
+/// Options of a find, as the driver takes them.
+#[derive(Clone, Default)]
+pub struct Finds {
+    pub sort: Option<Document>,
+    pub skip: Option<u64>,
+    pub hint: Option<Hint>,
+    pub collation: Option<Collation>,
+    pub max_time: Option<Duration>,
+}
+
 /// The arguments of a call: fresh copies, made before its time begins. No empty document is made:
 /// its hasher costs as much as a reading of the clock.
 #[derive(Default)]
@@ -82,8 +101,13 @@ pub struct Given {
     pub documents: Vec<Document>,
     pub lazy: Option<Lazy>,
     pub limit: Option<i64>,
+    pub finds: Option<Box<Finds>>,
     /// Filter of the call that follows in the same operation.
     pub then: Option<Box<Given>>,
+    /// Operations of a transaction by their numbers, and what each of its attempts is given.
+    pub parts: Vec<(usize, Given)>,
+    /// Attempts of a transaction that have begun.
+    pub attempts: u64,
 }
 
 impl Given {
@@ -93,6 +117,24 @@ impl Given {
 
     pub fn projection(&mut self) -> Option<Document> {
         self.projection.take().map(|fields| *fields)
+    }
+
+    /// The async API of 3.x asks whether there are any.
+    #[cfg(any(feature = "v2", feature = "sync"))]
+    pub fn finds(&mut self) -> Finds {
+        self.finds.take().map(|finds| *finds).unwrap_or_default()
+    }
+
+    /// The same documents once more.
+    pub fn again(&self) -> Given {
+        let Given { filter, projection, body, finds, .. } = self;
+        Given {
+            filter: filter.clone(),
+            projection: projection.clone(),
+            body: body.clone(),
+            finds: finds.clone(),
+            ..Given::default()
+        }
     }
 
     /// A document to write, an update, or a command.
@@ -130,8 +172,19 @@ impl Answer {
     }
 
     pub fn read(&mut self, document: &Document, sum_field: &Option<String>) {
+        self.add(sum_field.as_ref().and_then(|field| document.get(field)));
+    }
+
+    /// Answer of a call that returns values.
+    pub fn values(values: &[Bson], sum_field: &Option<String>) -> Answer {
+        let mut answer = Answer::right_if(true);
+        values.iter().for_each(|value| answer.add(sum_field.as_ref().map(|_| value)));
+        answer
+    }
+
+    fn add(&mut self, value: Option<&Bson>) {
         self.documents += 1;
-        self.sum += match sum_field.as_ref().and_then(|field| document.get(field)) {
+        self.sum += match value {
             Some(Bson::Int32(value)) => i64::from(*value),
             Some(Bson::Int64(value)) => *value,
             _ => 0,

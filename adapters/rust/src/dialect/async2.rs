@@ -9,13 +9,17 @@ use mongodb::bson::{doc, Bson, Document, RawDocumentBuf};
 pub use mongodb::error::ErrorKind::BulkWrite as BatchFailed;
 use mongodb::error::Result;
 use mongodb::options::{
-    ClientOptions, CursorType, FindOneOptions, FindOptions, InsertManyOptions, ReplaceOptions,
-    UpdateOptions,
+    ClientOptions, CursorType, FindOneAndUpdateOptions, FindOneOptions, FindOptions,
+    InsertManyOptions, ReplaceOptions, UpdateOptions,
 };
-pub use mongodb::{Client, Collection, Cursor, Database};
+pub use mongodb::{Client, ClientSession, Collection, Cursor, Database};
 
 use super::calls::{all, matched, Call, Pending};
-use crate::call::Answer;
+#[cfg(feature = "transactions")]
+use super::client::Target;
+#[cfg(feature = "transactions")]
+use super::transactions::{attempt, Attempts};
+use crate::call::{Answer, Finds};
 
 /// CPU time between two messages of one batch, with the reading of the clock and the sample.
 pub const CONSUMER_NS: Option<u64> = Some(500);
@@ -31,7 +35,11 @@ pub async fn ping(database: &Database) -> Result<Document> {
 impl<'a> Call<'a> {
     pub fn insert_one(self) -> Pending<'a> {
         Box::pin(async move {
-            self.items.insert_one(self.given.body(), None).await?;
+            let (items, document) = (self.items, self.given.body());
+            match self.session {
+                Some(within) => items.insert_one_with_session(document, None, within).await?,
+                None => items.insert_one(document, None).await?,
+            };
             Ok(Answer::right_if(true))
         })
     }
@@ -48,18 +56,35 @@ impl<'a> Call<'a> {
 
     pub fn find_one(self) -> Pending<'a> {
         Box::pin(async move {
-            let options = FindOneOptions::builder().projection(self.given.projection()).build();
-            let found = self.items.find_one(self.given.filter(), options).await?;
+            let Finds { sort, hint, collation, max_time, .. } = self.given.finds();
+            let options = FindOneOptions::builder()
+                .projection(self.given.projection())
+                .sort(sort)
+                .hint(hint)
+                .collation(collation)
+                .max_time(max_time)
+                .build();
+            let (items, filter) = (self.items, self.given.filter());
+            let found = match self.session {
+                Some(within) => items.find_one_with_session(filter, options, within).await?,
+                None => items.find_one(filter, options).await?,
+            };
             Ok(Answer::one(found, &self.options.sum_field))
         })
     }
 
     pub fn find(self) -> Pending<'a> {
         Box::pin(async move {
+            let Finds { sort, skip, hint, collation, max_time } = self.given.finds();
             let options = FindOptions::builder()
                 .projection(self.given.projection())
                 .limit(self.given.limit)
                 .batch_size(self.options.batch_size)
+                .sort(sort)
+                .skip(skip)
+                .hint(hint)
+                .collation(collation)
+                .max_time(max_time)
                 .build();
             all(self.items.find(self.given.filter(), options).await?, self.options).await
         })
@@ -68,8 +93,13 @@ impl<'a> Call<'a> {
     pub fn update_one(self) -> Pending<'a> {
         Box::pin(async move {
             let options = UpdateOptions::builder().upsert(self.options.upsert).build();
-            let (filter, update) = (self.given.filter(), self.given.body());
-            let done = self.items.update_one(filter, update, options).await?;
+            let (items, filter, update) = (self.items, self.given.filter(), self.given.body());
+            let done = match self.session {
+                Some(within) => {
+                    items.update_one_with_session(filter, update, options, within).await?
+                }
+                None => items.update_one(filter, update, options).await?,
+            };
             Ok(matched(done))
         })
     }
@@ -77,24 +107,67 @@ impl<'a> Call<'a> {
     pub fn replace_one(self) -> Pending<'a> {
         Box::pin(async move {
             let options = ReplaceOptions::builder().upsert(self.options.upsert).build();
-            let (filter, document) = (self.given.filter(), self.given.body());
-            let done = self.items.replace_one(filter, document, options).await?;
+            let (items, filter, document) = (self.items, self.given.filter(), self.given.body());
+            let done = match self.session {
+                Some(within) => {
+                    items.replace_one_with_session(filter, document, options, within).await?
+                }
+                None => items.replace_one(filter, document, options).await?,
+            };
             Ok(matched(done))
         })
     }
 
     pub fn find_one_and_update(self) -> Pending<'a> {
         Box::pin(async move {
-            let (filter, update) = (self.given.filter(), self.given.body());
-            let found = self.items.find_one_and_update(filter, update, None).await?;
+            let Finds { sort, collation, max_time, .. } = self.given.finds();
+            let options = FindOneAndUpdateOptions::builder()
+                .sort(sort)
+                .collation(collation)
+                .max_time(max_time)
+                .build();
+            let (items, filter, update) = (self.items, self.given.filter(), self.given.body());
+            let found = match self.session {
+                Some(within) => {
+                    items.find_one_and_update_with_session(filter, update, options, within).await?
+                }
+                None => items.find_one_and_update(filter, update, options).await?,
+            };
             Ok(Answer::one(found, &self.options.sum_field))
         })
     }
 
     pub fn delete_one(self) -> Pending<'a> {
         Box::pin(async move {
-            let done = self.items.delete_one(self.given.filter(), None).await?;
+            let (items, filter) = (self.items, self.given.filter());
+            let done = match self.session {
+                Some(within) => items.delete_one_with_session(filter, None, within).await?,
+                None => items.delete_one(filter, None).await?,
+            };
             Ok(Answer::right_if(done.deleted_count == 1))
+        })
+    }
+
+    pub fn update_many(self) -> Pending<'a> {
+        Box::pin(async move {
+            let (filter, update) = (self.given.filter(), self.given.body());
+            let done = self.items.update_many(filter, update, None).await?;
+            Ok(Answer::counted(done.matched_count))
+        })
+    }
+
+    pub fn delete_many(self) -> Pending<'a> {
+        Box::pin(async move {
+            let done = self.items.delete_many(self.given.filter(), None).await?;
+            Ok(Answer::counted(done.deleted_count))
+        })
+    }
+
+    pub fn distinct(self) -> Pending<'a> {
+        Box::pin(async move {
+            let filter = self.given.filter();
+            let values = self.items.distinct(&self.options.field, filter, None).await?;
+            Ok(Answer::values(&values, &self.options.sum_field))
         })
     }
 
@@ -130,6 +203,15 @@ impl<'a> Call<'a> {
             Ok(Answer::right_if(true))
         })
     }
+}
+
+#[cfg(feature = "transactions")]
+pub async fn transaction(target: &Target, attempts: Attempts<'_>) -> Result<Answer> {
+    let mut session = target.client.start_session(None).await?;
+    let concerns = target.concerns.clone();
+    session
+        .with_transaction(attempts, |session, own| Box::pin(attempt(session, own)), concerns)
+        .await
 }
 
 /// How long the server keeps a getMore that has nothing to return.

@@ -10,9 +10,11 @@ use mongodb::bson::{doc, Bson, Document, RawDocument, RawDocumentBuf};
 pub use mongodb::error::ErrorKind::InsertMany as BatchFailed;
 use mongodb::error::Result;
 use mongodb::options::{ClientOptions, CursorType};
-pub use mongodb::{Client, Collection, Cursor, Database};
+pub use mongodb::{Client, ClientSession, Collection, Cursor, Database};
 
 use super::calls::{all, matched, Call, Pending};
+use super::client::Target;
+use super::transactions::{attempt, Attempts};
 use crate::call::Answer;
 
 /// CPU time between two messages of one batch, with the reading of the clock and the sample.
@@ -26,11 +28,23 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }).await
 }
 
+/// Gives an action those of its options, or the session, that there are. `optional` would move it
+/// once more: 1.3 KB.
+macro_rules! given {
+    ($action:ident, $($option:ident: $value:expr),*) => {
+        $(if let Some(value) = $value {
+            $action = $action.$option(value);
+        })*
+    };
+}
+
 /// The methods start the driver's action, and their futures only await it. When an answer comes, a
 /// future runs from the top, so less code has to be loaded.
 impl<'a> Call<'a> {
     pub fn insert_one(self) -> Pending<'a> {
-        let inserted = self.items.insert_one(self.given.body()).into_future();
+        let mut insert = self.items.insert_one(self.given.body());
+        given!(insert, session: self.session);
+        let inserted = insert.into_future();
         Box::pin(async move { inserted.await.map(|_| Answer::right_if(true)) })
     }
 
@@ -46,49 +60,73 @@ impl<'a> Call<'a> {
     }
 
     pub fn find_one(self) -> Pending<'a> {
-        // `optional` would move the action once more: 1.3 KB.
         let mut find = self.items.find_one(self.given.filter());
-        if let Some(fields) = self.given.projection() {
-            find = find.projection(fields);
+        given!(find, projection: self.given.projection(), session: self.session);
+        if let Some(asked) = self.given.finds.take() {
+            given!(find, sort: asked.sort, hint: asked.hint, collation: asked.collation,
+                max_time: asked.max_time);
         }
         let found = find.into_future();
         Box::pin(async move { Ok(Answer::one(found.await?, &self.options.sum_field)) })
     }
 
     pub fn find(self) -> Pending<'a> {
-        let found = self
-            .items
-            .find(self.given.filter())
-            .optional(self.given.projection(), |find, fields| find.projection(fields))
-            .optional(self.given.limit, |find, most| find.limit(most))
-            .optional(self.options.batch_size, |find, size| find.batch_size(size))
-            .into_future();
+        let mut find = self.items.find(self.given.filter());
+        given!(find, projection: self.given.projection(), limit: self.given.limit,
+            batch_size: self.options.batch_size);
+        if let Some(asked) = self.given.finds.take() {
+            given!(find, sort: asked.sort, skip: asked.skip, hint: asked.hint,
+                collation: asked.collation, max_time: asked.max_time);
+        }
+        let found = find.into_future();
         Box::pin(async move { all(found.await?, self.options).await })
     }
 
     pub fn update_one(self) -> Pending<'a> {
-        let update = self.items.update_one(self.given.filter(), self.given.body());
-        let update = update.optional(self.options.upsert, |update, is| update.upsert(is));
+        let mut update = self.items.update_one(self.given.filter(), self.given.body());
+        given!(update, upsert: self.options.upsert, session: self.session);
         let updated = update.into_future();
         Box::pin(async move { updated.await.map(matched) })
     }
 
     pub fn replace_one(self) -> Pending<'a> {
-        let replace = self.items.replace_one(self.given.filter(), self.given.body());
-        let replace = replace.optional(self.options.upsert, |replace, is| replace.upsert(is));
+        let mut replace = self.items.replace_one(self.given.filter(), self.given.body());
+        given!(replace, upsert: self.options.upsert, session: self.session);
         let replaced = replace.into_future();
         Box::pin(async move { replaced.await.map(matched) })
     }
 
     pub fn find_one_and_update(self) -> Pending<'a> {
-        let update = self.items.find_one_and_update(self.given.filter(), self.given.body());
+        let mut update = self.items.find_one_and_update(self.given.filter(), self.given.body());
+        given!(update, session: self.session);
+        if let Some(asked) = self.given.finds.take() {
+            given!(update, sort: asked.sort, collation: asked.collation,
+                max_time: asked.max_time);
+        }
         let found = update.into_future();
         Box::pin(async move { Ok(Answer::one(found.await?, &self.options.sum_field)) })
     }
 
     pub fn delete_one(self) -> Pending<'a> {
-        let deleted = self.items.delete_one(self.given.filter()).into_future();
+        let mut delete = self.items.delete_one(self.given.filter());
+        given!(delete, session: self.session);
+        let deleted = delete.into_future();
         Box::pin(async move { Ok(Answer::right_if(deleted.await?.deleted_count == 1)) })
+    }
+
+    pub fn update_many(self) -> Pending<'a> {
+        let updated = self.items.update_many(self.given.filter(), self.given.body()).into_future();
+        Box::pin(async move { Ok(Answer::counted(updated.await?.matched_count)) })
+    }
+
+    pub fn delete_many(self) -> Pending<'a> {
+        let deleted = self.items.delete_many(self.given.filter()).into_future();
+        Box::pin(async move { Ok(Answer::counted(deleted.await?.deleted_count)) })
+    }
+
+    pub fn distinct(self) -> Pending<'a> {
+        let found = self.items.distinct(&self.options.field, self.given.filter()).into_future();
+        Box::pin(async move { Ok(Answer::values(&found.await?, &self.options.sum_field)) })
     }
 
     pub fn count(self) -> Pending<'a> {
@@ -116,6 +154,12 @@ impl<'a> Call<'a> {
         let dropped = self.items.drop().into_future();
         Box::pin(async move { dropped.await.map(|()| Answer::right_if(true)) })
     }
+}
+
+pub async fn transaction(target: &Target, attempts: Attempts<'_>) -> Result<Answer> {
+    let mut session = target.client.start_session().await?;
+    let transaction = session.start_transaction().with_options(target.concerns.clone());
+    transaction.and_run(attempts, |session, own| Box::pin(attempt(session, own))).await
 }
 
 /// How long the server keeps a getMore that has nothing to return.

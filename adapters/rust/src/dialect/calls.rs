@@ -6,7 +6,7 @@ use std::pin::Pin;
 use mongodb::error::Result;
 use mongodb::results::UpdateResult;
 
-use super::api;
+use super::api::{self, ClientSession};
 use super::client::Target;
 use crate::call::{Answer, Given, Kind, Options};
 
@@ -19,39 +19,63 @@ pub fn matched(done: UpdateResult) -> Answer {
     Answer::right_if(done.matched_count == 1 || done.upserted_id.is_some())
 }
 
-#[cfg(feature = "sync")]
+/// A part of a transaction.
+pub struct Part<'a> {
+    pub target: &'a Target,
+    pub kind: Kind,
+    pub options: &'a Options,
+    pub given: &'a mut Given,
+}
+
 pub fn call<'a>(
     target: &'a Target,
     kind: Kind,
     options: &'a Options,
     given: &'a mut Given,
 ) -> Pending<'a> {
-    Box::pin(std::future::ready(api::called(target, kind, options, given)))
+    begin(target, kind, options, given, None)
 }
 
-#[cfg(not(feature = "sync"))]
-pub fn call<'a>(
-    (database, items): &'a Target,
+#[cfg(feature = "sync")]
+pub fn begin<'a>(
+    target: &'a Target,
     kind: Kind,
     options: &'a Options,
     given: &'a mut Given,
+    session: Option<&'a mut ClientSession>,
 ) -> Pending<'a> {
-    let call = Call { database, items, options, given };
+    Box::pin(std::future::ready(api::called(target, kind, options, given, session)))
+}
+
+#[cfg(not(feature = "sync"))]
+pub fn begin<'a>(
+    Target { database, items, .. }: &'a Target,
+    kind: Kind,
+    options: &'a Options,
+    given: &'a mut Given,
+    session: Option<&'a mut ClientSession>,
+) -> Pending<'a> {
+    let call = Call { database, items, options, given, session };
     match kind {
         Kind::InsertOne => call.insert_one(),
         Kind::InsertMany => call.insert_many(),
         Kind::FindOne => call.find_one(),
         Kind::Find => call.find(),
         Kind::UpdateOne => call.update_one(),
+        Kind::UpdateMany => call.update_many(),
         Kind::ReplaceOne => call.replace_one(),
         Kind::FindOneAndUpdate => call.find_one_and_update(),
         Kind::DeleteOne => call.delete_one(),
+        Kind::DeleteMany => call.delete_many(),
         Kind::Count => call.count(),
         Kind::EstimatedCount => call.estimated_count(),
+        Kind::Distinct => call.distinct(),
         Kind::Aggregate => call.aggregate(),
         Kind::Command => call.command(),
         Kind::Drop => call.drop(),
-        Kind::Noop | Kind::ReadModifyWrite => unreachable!("made of others by the harness"),
+        Kind::Noop | Kind::ReadModifyWrite | Kind::Transaction => {
+            unreachable!("made of others by the harness")
+        }
     }
 }
 
@@ -62,6 +86,8 @@ pub struct Call<'a> {
     pub items: &'a api::Collection<mongodb::bson::Document>,
     pub options: &'a Options,
     pub given: &'a mut Given,
+    /// Of a part of a transaction.
+    pub session: Option<&'a mut ClientSession>,
 }
 
 /// The answer that consists of a cursor's documents.

@@ -5,7 +5,9 @@ use std::io;
 
 use mongodb::bson::Document;
 use mongodb::error::{Error, ErrorKind, WriteFailure};
-use mongodb::options::{Acknowledgment, ClientOptions, SelectionCriteria, ServerAddress, Tls};
+use mongodb::options::{
+    Acknowledgment, ClientOptions, SelectionCriteria, ServerAddress, Tls, TransactionOptions,
+};
 use serde_json::{json, Map, Value};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
@@ -16,12 +18,18 @@ use crate::call::{cut, ErrorEntry, Failure, Options};
 /// Options that the driver parses and ignores. Since 3.5 it refuses the second.
 const UNUSED: [&str; 2] = ["waitQueueTimeoutMS", "socketTimeoutMS"];
 
+/// A client that reached its server. Databases do not lead back to their client in all versions.
+pub struct Opened {
+    client: Client,
+    pub database: Database,
+}
+
 /// A client that reached its server, and the options that it resolved.
 pub async fn connect(
     uri: String,
     options: Map<String, Value>,
     database: String,
-) -> Result<(Database, Value), Failure> {
+) -> Result<(Opened, Value), Failure> {
     let unused = |name: &&String| {
         UNUSED.iter().any(|unused| unused.eq_ignore_ascii_case(name))
             || (!cfg!(feature = "compression") && name.eq_ignore_ascii_case("compressors"))
@@ -38,9 +46,10 @@ pub async fn connect(
         return Err(Failure::new("unsupported", "the driver has no unacknowledged writes"));
     }
     let resolved = resolved(&options);
-    let database = Client::with_options(options).map_err(refused)?.database(&database);
+    let client = Client::with_options(options).map_err(refused)?;
+    let database = client.database(&database);
     api::ping(&database).await.map_err(refused)?;
-    Ok((database, resolved))
+    Ok((Opened { client, database }, resolved))
 }
 
 /// The options as the driver parsed them. It does not report the defaults of those that are open.
@@ -114,18 +123,31 @@ pub async fn handshake() -> Result<Document, Failure> {
 }
 
 /// The targets of an operation's calls with one client.
-pub type Target = (Database, Collection<Document>);
+pub struct Target {
+    /// That of a transaction, and its concerns.
+    pub client: Client,
+    pub concerns: TransactionOptions,
+    pub database: Database,
+    pub items: Collection<Document>,
+}
 
-pub fn bind(database: &Database, options: &Options) -> Result<Target, Failure> {
+pub fn bind(Opened { client, database }: &Opened, options: &Options) -> Result<Target, Failure> {
     let Options { write_concern, read_concern, read_preference, .. } = options;
-    let of_collection = serde_json::from_value(json!({
+    let preference = read_preference.as_ref().map(|mode| json!({ "mode": mode }));
+    let asked = json!({
         "writeConcern": write_concern,
         "readConcern": read_concern.as_ref().map(|level| json!({ "level": level })),
-        "selectionCriteria": read_preference.as_ref().map(|mode| json!({ "mode": mode })),
-    }));
-    let of_collection = of_collection.map_err(|error| Failure::new("unsupported", error))?;
-    let items = database.collection_with_options(&options.collection, of_collection);
-    Ok((database.clone(), items))
+        "selectionCriteria": preference, // of a collection
+        "readPreference": preference, // of a transaction
+    });
+    let refused = |error| Failure::new("unsupported", error);
+    let of_collection = serde_json::from_value(asked.clone()).map_err(refused)?;
+    Ok(Target {
+        client: client.clone(),
+        database: database.clone(),
+        items: database.collection_with_options(&options.collection, of_collection),
+        concerns: serde_json::from_value(asked).map_err(refused)?,
+    })
 }
 
 /// Starts what calls the driver: a task, or a thread if the calls block. No task runs on such a

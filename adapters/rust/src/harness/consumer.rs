@@ -121,7 +121,7 @@ impl Reader {
 pub async fn prepare(message: Value, session: &Session) -> Result<Phase, Failure> {
     let Prepare { samples, errors_consecutive_max, consumer } = serde_json::from_value(message)?;
     let client = session.clients.first().ok_or(Failure::new("internal", "no client is open"))?;
-    let messages = client.collection(&consumer.collection);
+    let messages = client.database.collection(&consumer.collection);
     let mut tailing = Tailing::open(messages, consumer.marker_field).await?;
     let mut reader = Reader {
         expected: consumer.expected,

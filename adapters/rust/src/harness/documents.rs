@@ -162,6 +162,11 @@ pub struct Template {
 }
 
 impl Template {
+    /// A document of the pool that has no stamps.
+    pub fn fixed<'a>(&self, pools: &'a [Pool]) -> &'a Document {
+        &pools[self.pool][self.document.unwrap_or_default()]
+    }
+
     /// Makes the document of an item of a batch; all other calls have item 0.
     pub fn make(&self, pools: &[Pool], job: &Job, item: u32) -> Document {
         let (pool, input) = (&pools[self.pool], job.input.item(item));

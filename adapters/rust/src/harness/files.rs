@@ -58,6 +58,22 @@ impl Schedule {
 
     pub fn job(&self, slice: usize, index: u64) -> Job {
         let (record, lap) = self.record(slice, index);
+        self.decoded(record, lap, index)
+    }
+
+    /// A part of a transaction, in the same lap. The parts follow the records.
+    pub fn part(&self, of: &Job, number: u32) -> Job {
+        let records = self.slice_records * self.slices as u64;
+        let place = records as usize + of.document + number as usize;
+        let offset = HEADER_BYTES + place * self.record_bytes;
+        let record = &self.bytes[offset..offset + self.record_bytes];
+        let mut part =
+            self.decoded(record, of.index / self.slice_records, of.index + u64::from(number));
+        part.input.producer = of.input.producer;
+        part
+    }
+
+    fn decoded(&self, record: &[u8], lap: u64, index: u64) -> Job {
         let mut input = Input {
             key: u64_at(record, 8) as i64,
             shift: if record[25] & 1 == 1 { lap * self.lap_step } else { 0 },

@@ -2,14 +2,16 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
-use mongodb::bson::{Bson, Document};
+use mongodb::bson::{from_document, Bson, Document};
+use mongodb::options::Hint;
 use serde::Deserialize;
 
 use super::documents::{Pool, Template};
 use super::files::Job;
-use crate::call::{Answer, Failure, Given, Kind, Options};
-use crate::dialect::{self, Database, Pending, Target};
+use crate::call::{Answer, Failure, Finds, Given, Kind, Options};
+use crate::dialect::{self, Opened, Part, Pending, Target};
 
 /// An operation of `prepare`, with all work done that no single call has to repeat.
 #[derive(Deserialize)]
@@ -24,8 +26,15 @@ pub struct Operation {
     body: Option<Template>,
     #[serde(default)]
     lazy: bool,
+    sort: Option<Template>,
+    hint: Option<Template>,
+    collation: Option<Template>,
+    skip: Option<u64>,
+    max_time_ms: Option<u64>,
     #[serde(flatten)]
     options: Options,
+    #[serde(skip)]
+    finds: Option<Box<Finds>>,
     #[serde(skip)]
     pools: Arc<Vec<Pool>>,
     /// Targets, one for each client; a noop has none.
@@ -36,18 +45,34 @@ pub struct Operation {
 impl Operation {
     pub fn bind(
         mut self,
-        clients: &[Database],
+        clients: &[Opened],
         pools: &Arc<Vec<Pool>>,
     ) -> Result<Arc<Self>, Failure> {
         if let Some(shape) = &self.shape {
             return Err(Failure::new("unsupported", format!("shape {shape}")));
         }
         self.pools = Arc::clone(pools);
+        self.finds = self.finds()?;
         if self.kind != Kind::Noop {
             let targets = clients.iter().map(|client| dialect::bind(client, &self.options));
             self.targets = targets.collect::<Result<_, _>>()?;
         }
         Ok(Arc::new(self))
+    }
+
+    /// The options of its finds, which are the same for all of them.
+    fn finds(&self) -> Result<Option<Box<Finds>>, Failure> {
+        let fixed = |option: &Option<Template>| Some(option.as_ref()?.fixed(&self.pools).clone());
+        let finds = Finds {
+            sort: fixed(&self.sort),
+            skip: self.skip,
+            hint: fixed(&self.hint).map(Hint::Keys),
+            collation: fixed(&self.collation).map(from_document).transpose()?,
+            max_time: self.max_time_ms.map(Duration::from_millis),
+        };
+        let Finds { sort, skip, hint, collation, max_time } = &finds;
+        let asked = sort.is_some() || skip.is_some() || hint.is_some() || collation.is_some();
+        Ok((asked || max_time.is_some()).then(|| Box::new(finds)))
     }
 
     /// Makes what an operation is given, before its time begins.
@@ -56,6 +81,7 @@ impl Operation {
         let mut given = Given {
             filter: make(&self.filter),
             projection: make(&self.projection).map(Box::new),
+            finds: self.finds.clone(),
             limit: (job.count > 0).then_some(i64::from(job.count)),
             ..Given::default()
         };
@@ -81,9 +107,24 @@ impl Operation {
         given
     }
 
-    /// The rest of `given` is dropped after the call's time.
-    pub fn call<'a>(&'a self, client: usize, given: &'a mut Given) -> Pending<'a> {
+    /// The rest of `given` is dropped after the call's time. `all` operations may be parts of a
+    /// transaction.
+    pub fn call<'a>(
+        &'a self,
+        all: &'a [Arc<Operation>],
+        client: usize,
+        given: &'a mut Given,
+    ) -> Pending<'a> {
         match self.targets.get(client) {
+            #[cfg(feature = "transactions")]
+            Some(target) if self.kind == Kind::Transaction => {
+                let Given { parts, attempts, .. } = given;
+                let parts = parts.iter_mut().map(|(number, given)| {
+                    let Operation { targets, kind, options, .. } = &*all[*number];
+                    Part { target: &targets[client], kind: *kind, options, given }
+                });
+                dialect::transaction(target, parts.collect(), attempts)
+            }
             None => Box::pin(ready(Ok(self.noop(given)))),
             Some(target) if given.then.is_some() => Box::pin(self.read_modify_write(target, given)),
             Some(target) => dialect::call(target, self.kind, &self.options, given),

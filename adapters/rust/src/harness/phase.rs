@@ -57,6 +57,7 @@ pub fn turn_done(began_ns: u64, exhausted: bool, gave_up: bool) -> Value {
 pub struct Tally {
     pub documents: u64,
     pub sum: i64,
+    pub retries: u64,
     errors: Vec<ErrorEntry>,
     consecutive: u32,
     pub gave_up: bool,
@@ -86,6 +87,7 @@ impl Tally {
 
     pub fn merge(mut self, other: Tally) -> Tally {
         self.right(other.documents, other.sum);
+        self.retries += other.retries;
         other.errors.into_iter().for_each(|entry| self.count(entry));
         self
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::documents::{Input, Stamp};
 use crate::call::Failure;
-use crate::dialect::Database;
+use crate::dialect::Opened;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -44,7 +44,7 @@ pub fn parse(line: &[u8]) -> Result<Message, Failure> {
 /// Received in `open`, and shared by all phases.
 #[derive(Default)]
 pub struct Session {
-    pub clients: Vec<Database>,
+    pub clients: Vec<Opened>,
     /// Whether clients are dealt by operation, not by worker.
     pub by_operation: bool,
 }

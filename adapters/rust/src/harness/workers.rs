@@ -18,7 +18,7 @@ use super::operations::Operation;
 use super::phase::{turn_done, Phase, Tally, Turn};
 use super::protocol::Session;
 use super::timing::{now_ns, Alarm, STOP};
-use crate::call::{Answer, ErrorEntry, Failure, Kind};
+use crate::call::{Answer, ErrorEntry, Failure, Given, Kind};
 use crate::dialect;
 
 #[derive(Deserialize)]
@@ -64,6 +64,21 @@ struct Plan {
     errors_consecutive_max: u32,
 }
 
+impl Plan {
+    /// Makes what an operation is given, before its time begins.
+    fn make(&self, job: &Job) -> Given {
+        let operation = &self.operations[job.operation];
+        if operation.kind != Kind::Transaction {
+            return operation.make(job);
+        }
+        let parts = (0..job.count).map(|number| {
+            let part = self.schedule.part(job, number);
+            (part.operation, self.operations[part.operation].make(&part))
+        });
+        Given { parts: parts.collect(), ..Given::default() }
+    }
+}
+
 /// A worker's part of the schedule, or the queue of all workers.
 struct Slice {
     next: AtomicU64,
@@ -74,6 +89,8 @@ struct Timed {
     start_ns: u64,
     end_ns: u64,
     answer: mongodb::error::Result<Answer>,
+    /// Attempts of a transaction, which its failure has as well.
+    attempts: u64,
 }
 
 struct Worker {
@@ -118,10 +135,10 @@ impl Worker {
                 }
             }
             let operation = &self.plan.operations[job.operation];
-            let mut given = operation.make(&job);
+            let mut given = self.plan.make(&job);
             let start_ns = now_ns();
-            let answer = operation.call(job.client, &mut given).await;
-            let timed = Timed { start_ns, end_ns: now_ns(), answer };
+            let answer = operation.call(&self.plan.operations, job.client, &mut given).await;
+            let timed = Timed { start_ns, end_ns: now_ns(), answer, attempts: given.attempts };
             clock_ns = timed.end_ns;
             // A noop never yields: the other workers of this thread, and SIGTERM, would wait.
             if operation.kind == Kind::Noop {
@@ -161,12 +178,13 @@ impl Worker {
 
     /// The call as a future for a separate task. Its documents are made by now.
     fn issued(&self, job: Job) -> impl Future<Output = (Job, Timed)> + Send + 'static {
-        let operation = Arc::clone(&self.plan.operations[job.operation]);
-        let mut given = operation.make(&job);
+        let plan = Arc::clone(&self.plan);
+        let mut given = plan.make(&job);
         async move {
+            let operation = &plan.operations[job.operation];
             let start_ns = now_ns();
-            let answer = operation.call(job.client, &mut given).await;
-            let timed = Timed { start_ns, end_ns: now_ns(), answer };
+            let answer = operation.call(&plan.operations, job.client, &mut given).await;
+            let timed = Timed { start_ns, end_ns: now_ns(), answer, attempts: given.attempts };
             (job, timed)
         }
     }
@@ -199,7 +217,8 @@ impl Worker {
     }
 
     fn record(&mut self, job: &Job, timed: Timed) -> io::Result<()> {
-        let Timed { start_ns, end_ns, answer } = timed;
+        let Timed { start_ns, end_ns, answer, attempts } = timed;
+        self.tally.retries += attempts.saturating_sub(1);
         let outcome = match answer {
             Ok(Answer { right: true, documents, sum }) => {
                 self.tally.right(documents, sum);
@@ -283,5 +302,10 @@ async fn run(
         let _ = answer.send(turn_done(began_ns, exhausted, gave_up));
     }
     let tallies = workers.into_iter().map(|worker| worker.tally);
-    Ok(tallies.fold(Tally::default(), Tally::merge).ended())
+    let all = tallies.fold(Tally::default(), Tally::merge);
+    let mut ended = all.ended();
+    if plan.operations.iter().any(|operation| operation.kind == Kind::Transaction) {
+        ended["totals"]["retries"] = all.retries.into();
+    }
+    Ok(ended)
 }
