@@ -47,4 +47,6 @@ pub struct Here {
     pub json: bool,
     /// Whether the whole report is printed, and not its summary alone.
     pub details: bool,
+    /// Whether the page of the folder is served while it fills.
+    pub live: bool,
 }

@@ -6,6 +6,7 @@ mod details_flag;
 mod history_flag;
 mod history_flags;
 mod limit_flags;
+mod live_flag;
 mod machine_flags;
 mod order_flag;
 mod progress_flag;
@@ -27,7 +28,7 @@ use base::clock::Epoch;
 use base::units::parse_bytes;
 pub use behaviour::{BehaviourArgs, FaultArgs, LoadArgs};
 pub use check::{CheckArgs, CleanArgs};
-use details_flag::DetailsArgs;
+pub use details_flag::DetailsArgs;
 pub use history_flag::HistoryFlag;
 pub use history_flags::HistoryArgs;
 use judge::analysis::types::Metric;
@@ -132,7 +133,8 @@ pub enum Verb {
     mut_arg("gate", |it| it.hide(true)),
     mut_arg("gate_unclear", |it| it.hide(true)),
     mut_arg("history", |it| it.hide(true)),
-    mut_arg("plan", |it| it.hide(true))
+    mut_arg("plan", |it| it.hide(true)),
+    mut_arg("live", |it| it.hide(true))
 )]
 pub struct BisectArgs {
     // First: the headings of `run` hold for all flags below them.

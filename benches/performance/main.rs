@@ -3,6 +3,11 @@
 //! `cargo bench --bench performance -- [FIGURE…] [--long] [--adapter NAME]… [--keep]`
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
+#[path = "../../tests/support/browser.rs"]
+mod browser;
+#[path = "../../tests/support/npm.rs"]
+mod npm;
+
 mod adapter_memory;
 mod answers;
 mod broker_memory;
@@ -13,9 +18,11 @@ mod disturb;
 mod drain;
 mod holds;
 mod injection;
+mod live;
 mod loads;
 mod loops;
 mod operating;
+mod page;
 mod raw;
 mod recording;
 mod servers;
@@ -33,7 +40,7 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/performance.md`.
-const FIGURES: [Figure; 15] = [
+const FIGURES: [Figure; 17] = [
     ("build", build::run),
     ("drain", drain::run),
     ("core-memory", core_memory::run),
@@ -49,6 +56,8 @@ const FIGURES: [Figure; 15] = [
     ("tap", tap::run),
     ("operating", operating::run),
     ("answers", answers::run),
+    ("live", live::run),
+    ("page", page::run),
 ];
 
 fn main() -> ExitCode {

@@ -11,6 +11,7 @@ use super::behaviour::{FaultArgs, LoadArgs};
 use super::details_flag::DetailsArgs;
 use super::history_flag::HistoryFlag;
 use super::limit_flags::LimitArgs;
+use super::live_flag::LiveFlag;
 use super::machine_flags::MachineArgs;
 use super::order_flag::OrderArgs;
 use super::progress_flag::ProgressArgs;
@@ -133,6 +134,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub details: DetailsArgs,
     #[command(flatten)]
+    pub live: LiveFlag,
+    #[command(flatten)]
     pub progress: ProgressArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
@@ -206,6 +209,7 @@ impl RunArgs {
             plan: self.plan,
             json: self.json,
             details: self.details.details,
+            live: self.live.live,
         };
         Ok(Ask { request, here })
     }

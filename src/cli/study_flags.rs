@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, Va
 
 use super::details_flag::DetailsArgs;
 use super::history_flag::HistoryFlag;
+use super::live_flag::LiveFlag;
 use super::machine_flags::{MachineArgs, WaitArgs};
 use super::order_flag::OrderArgs;
 use super::progress_flag::ProgressArgs;
@@ -63,6 +64,7 @@ impl StudyVerb {
             plan: flags.plan,
             json: flags.json,
             details: flags.details.details,
+            live: flags.live.live,
             ..Here::default()
         };
         let asked = Asked { scale: flags.scale, parts: flags.parts, flags: self.own, request };
@@ -192,6 +194,8 @@ pub struct StudyFlags {
     #[command(flatten)]
     pub details: DetailsArgs,
     #[command(flatten)]
+    pub live: LiveFlag,
+    #[command(flatten)]
     pub progress: ProgressArgs,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
@@ -228,6 +232,8 @@ pub struct ResumeArgs {
     pub json: bool,
     #[command(flatten)]
     pub details: DetailsArgs,
+    #[command(flatten)]
+    pub live: LiveFlag,
     #[command(flatten)]
     pub progress: ProgressArgs,
     #[command(flatten)]

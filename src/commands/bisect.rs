@@ -123,6 +123,7 @@ impl Search {
             ("--plan", here.plan),
             ("--sweep", here.sweep.is_some()),
             ("--gate", !request.gates.is_empty()),
+            ("--live", here.live),
         ];
         if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
             return Err(Error::usage(format!("bisect takes no {flag}"), "use `mongodyno run`"));

@@ -11,6 +11,7 @@ pub mod drivers;
 pub mod environments;
 pub mod experiment_history;
 mod joint_reports;
+mod live_page;
 mod plan_text;
 pub mod report;
 mod request_again;

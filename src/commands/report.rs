@@ -1,10 +1,10 @@
 //! `mongodyno report DIR...`: results again, from the folders alone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Take;
 use super::run::gates;
-use crate::cli::ReportArgs;
+use crate::cli::{DetailsArgs, HistoryFlag, ReportArgs};
 use base::error::{Error, Result};
 use base::strings::shell_quoted;
 use judge::analyse;
@@ -36,6 +36,27 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     };
     super::print_result(&bytes)?;
     gates(&analyses.iter().collect::<Vec<_>>())
+}
+
+/// The page of a folder as far as it is filled.
+///
+/// # Errors
+/// It holds nothing to show yet.
+pub fn page(path: &Path, history: Option<PathBuf>) -> Result<String> {
+    let args = ReportArgs {
+        folders: Vec::new(),
+        format: html::FORMAT,
+        details: DetailsArgs { details: false },
+        gate: Vec::new(),
+        gate_unclear: None,
+        history: HistoryFlag { history },
+    };
+    let mut bytes = Vec::new();
+    folder_report(&args, path, &mut |it| {
+        bytes = it.text(args.format)?;
+        Ok(())
+    })?;
+    Ok(String::from_utf8(bytes).expect("a page is text"))
 }
 
 /// Reads a folder and passes its report on; returns what its gates were held against.

@@ -116,6 +116,7 @@ fn given_again(args: &ResumeArgs, mut request: Request) -> Result<Ask> {
         no_wait: args.wait.no_wait,
         json: args.json,
         details: args.details.details,
+        live: args.live.live,
         history: args.history.history.clone(),
         ..Here::default()
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 use base::say;
 
 use super::joint_reports::finish;
+use super::live_page;
 use super::request_again::{ask_again, complete, earlier};
 use super::run::make;
 use super::run_plan::drawn_seed;
@@ -57,7 +58,9 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
     }
     let again = again.map_or_else(|| ask_again(args, &first.experiment), Ok)?;
     // On the heap: this future holds the experiments.
-    let made = Box::pin(make(&again, Wanted::Compared, places, || Ok(()))).await?;
+    let mut live = None;
+    let begin = || live_page::serve(&again.here, &args.folder).map(|page| live = page);
+    let made = Box::pin(make(&again, Wanted::Compared, places, begin)).await?;
     finish(&again, &args.folder, made)
 }
 
@@ -100,7 +103,9 @@ async fn sweep_again(args: &ResumeArgs, sweep: &Sweep) -> Result<()> {
         steps.push(SweepPart { name: value.folder.clone(), ask: asked, places, servers });
     }
     let Some(last) = last else { return Err(complete(args)) };
-    let made = Box::pin(sweep::all(steps, Wanted::Compared, || Ok(()))).await?;
+    let mut live = None;
+    let begin = || live_page::serve(&last.here, &args.folder).map(|page| live = page);
+    let made = Box::pin(sweep::all(steps, Wanted::Compared, begin)).await?;
     finish(&last, &args.folder, made)
 }
 

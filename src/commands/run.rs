@@ -5,6 +5,7 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
 use crate::ask::{Ask, Here};
+use crate::commands::live_page;
 use crate::commands::plan_text;
 use crate::commands::run_plan::{RunPlan, drawn_seed};
 use adapter::manifest::{Manifest, discover};
@@ -132,9 +133,11 @@ async fn one(
     let path = ask.here.out.clone();
     let path = path.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
     let (server, name) = (ask.request.server()?.to_owned(), String::new());
-    let place = Place { server, name, id, path, probes, resumed };
+    let place = Place { server, name, id, path: path.clone(), probes, resumed };
+    let mut live = None;
+    let begin = || live_page::serve(&ask.here, &path).map(|page| live = page);
     // Every verb would hold this large future on its stack.
-    match Box::pin(make(ask, wanted, vec![place], || Ok(()))).await?.pop() {
+    match Box::pin(make(ask, wanted, vec![place], begin)).await?.pop() {
         Some(made) => show(&made?, &ask.here).map(Some),
         None => Ok(None),
     }

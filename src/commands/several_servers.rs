@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use super::joint_reports::finish;
+use super::live_page;
 use super::run::{self, make, places};
 use super::run_plan::drawn_seed;
 use super::sweep;
@@ -62,7 +63,12 @@ pub async fn run(args: RunArgs) -> Result<()> {
         parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
     let (places, record) = places(&servers, &parent);
     let record = record.expect("several");
-    let made = make(&ask, Wanted::Alone, places, || record.create(&parent)).await?;
+    let mut live = None;
+    let begin = || {
+        record.create(&parent)?;
+        live_page::serve(&ask.here, &parent).map(|page| live = page)
+    };
+    let made = make(&ask, Wanted::Alone, places, begin).await?;
     if ask.here.plan {
         return Ok(());
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use base::say;
 
+use super::live_page;
 use super::request_again::{ask_again, complete, earlier, request_again};
 use super::run_plan::drawn_seed;
 use super::study_drivers::{reason, runnable, taking_part, unknown};
@@ -51,7 +52,12 @@ pub async fn run(args: StudyArgs) -> Result<()> {
     let folder = ask.here.out.clone().unwrap_or_else(results);
     new_or_empty(&folder)?;
     let open = parts.iter().enumerate().map(|(at, part)| {
-        let here = Here { out: Some(folder.join(&part.name)), json: true, ..ask.here.clone() };
+        let here = Here {
+            out: Some(folder.join(&part.name)),
+            json: true,
+            live: false,
+            ..ask.here.clone()
+        };
         let ask = Ask { request: part.request.clone(), here };
         Open { at, part: part.clone(), ask, resumed: None }
     });
@@ -126,6 +132,7 @@ pub async fn resume(args: ResumeArgs) -> Result<()> {
         offline: args.registry.offline,
         json: args.json,
         details: args.details.details,
+        live: args.live.live,
         ..Here::default()
     };
     go_on(record, open, &args.folder, &here, None).await
@@ -142,6 +149,7 @@ fn own_args(args: &ResumeArgs, part: &StudyPart) -> ResumeArgs {
     });
     let mut own = ResumeArgs { folder: args.folder.join(&part.name), server, ..args.clone() };
     own.json = true; // its report is a part of the study's
+    own.live.live = false;
     if request.uri.is_none() {
         own.at.uri = None;
     }
@@ -187,6 +195,7 @@ async fn go_on(
         }
     }
     record.write(folder)?;
+    let _live = live_page::serve(here, folder)?;
     let (started, mut begun) = (Instant::now(), false);
     let fitting = open.into_iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
     for (Open { at, part, ask, resumed }, PartFit { takes, .. }) in fitting {

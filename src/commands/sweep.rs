@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use super::joint_reports::finish;
+use super::live_page;
 use super::run::{make, places, shown};
 use super::run_plan::drawn_seed;
 use crate::ask::{Ask, Here};
@@ -49,7 +50,14 @@ pub async fn run(mut ask: Ask, words: &str, servers: &[String]) -> Result<()> {
         let servers = several.map(|it| (it, path));
         steps.push(SweepPart { name: it.folder.clone(), ask, places, servers });
     }
-    let begin = || if ask.here.plan { Ok(()) } else { sweep.create(&parent) };
+    let mut live = None;
+    let begin = || {
+        if ask.here.plan {
+            return Ok(());
+        }
+        sweep.create(&parent)?;
+        live_page::serve(&ask.here, &parent).map(|page| live = page)
+    };
     let made = all(steps, Wanted::Alone, begin).await;
     unbegun::discard(&parent, true, false);
     let made = made?;

@@ -6,6 +6,8 @@ mod absorber_support;
 mod diagnosis_support;
 #[path = "../support/fake.rs"]
 mod fake_support;
+#[path = "../support/npm.rs"]
+mod npm;
 #[path = "../support/replay.rs"]
 mod replay_support;
 #[path = "../support/mod.rs"]

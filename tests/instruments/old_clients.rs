@@ -6,12 +6,13 @@
 //! removes a group, and inserts a duplicate. Then it tails a capped collection: a sentinel first,
 //! then 20 messages from another connection. It prints its observations as one line of JSON.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::absorber_support::Absorber;
+use crate::npm;
 use crate::support::{root, said, scratch, skip, start_version};
 use crate::tap_support::host_of;
 use server::ServerHandle;
@@ -100,34 +101,10 @@ fn node(folder: &Path) -> Vec<String> {
     vec![path("node_modules/.bin/node"), path("client.js")]
 }
 
-/// Installs a client into the target folder, once for each lock file; None: skipped.
+/// Installs a client; None: skipped.
 fn npm(test: &str, client: &str) -> Option<PathBuf> {
-    let clients = root().join("tests/clients");
-    let folder = scratch("old-clients").join(client);
-    fs::create_dir_all(&folder).expect("a folder");
-    let lock = File::create(folder.join(".lock")).expect("a lock file");
-    lock.lock().expect("the lock");
-    fs::copy(clients.join("steps.js"), folder.join("../steps.js")).expect("a copy");
-    let files = ["package.json", "package-lock.json", ".npmrc", "client.js"];
-    for name in files {
-        fs::copy(clients.join(client).join(name), folder.join(name)).expect("a copy");
-    }
-    let wanted = fs::read(folder.join("package-lock.json")).expect("a lock file");
-    let installed = folder.join("installed.json");
-    if fs::read(&installed).is_ok_and(|have| have == wanted) {
-        return Some(folder);
-    }
-    let mut npm = Command::new("npm");
-    // Without scripts: they would build C++ parsers, which exist in JavaScript. Without optional
-    // packages: a client for Kerberos.
-    npm.args(["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]);
-    match npm.current_dir(&folder).stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => {
-            fs::write(&installed, wanted).expect("written");
-            return Some(folder);
-        }
-        Ok(output) => skip(test, &format!("npm ci: {}", said(&output))),
-        Err(error) => skip(test, &format!("npm: {error}")),
-    }
-    None
+    let folder = npm::installed(client).map_err(|reason| skip(test, &reason)).ok()?;
+    let steps = root().join("tests/clients/steps.js");
+    fs::copy(steps, folder.join("../steps.js")).expect("a copy");
+    Some(folder)
 }

@@ -6,6 +6,8 @@ mod broker_support;
 mod browser;
 #[path = "../support/fake.rs"]
 mod fake_support;
+#[path = "../support/npm.rs"]
+mod npm;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tmux.rs"]
@@ -23,6 +25,7 @@ mod report_browser;
 mod report_formats;
 mod report_hostile;
 mod report_joint;
+mod report_live;
 mod report_page;
 mod report_terminal;
 mod stats_across;

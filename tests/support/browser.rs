@@ -1,15 +1,31 @@
 //! A real browser, headless.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::support::comes_true;
+use crate::npm;
 
 pub fn find() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let mut files = names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name)));
     files.find(|file| file.is_file())
+}
+
+/// Longer than a page takes on a busy machine.
+const HANG: Duration = Duration::from_secs(240);
+
+/// The client of `tests/clients/browser` at a task.
+///
+/// # Errors
+/// Something is missing on this machine.
+pub fn at(task: &str, words: &[&str]) -> Result<Child, String> {
+    let browser = find().ok_or("no chromium on PATH")?;
+    let mut node = Command::new("node");
+    node.arg(npm::installed("browser")?.join("client.js")).arg(browser).arg(task).args(words);
+    let child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    child.map_err(|error| format!("node: {error}"))
 }
 
 /// The DOM that the browser makes of the page, and its log. `profile` is a folder for its files.
@@ -28,10 +44,14 @@ pub fn opened(browser: &Path, page: &Path, profile: &Path) -> (String, String) {
         .stderr(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
-    if !comes_true(|| child.try_wait().unwrap().is_some()) {
-        let _ = child.kill();
-        let _ = child.wait();
-        panic!("the browser hangs");
+    let deadline = Instant::now() + HANG;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("the browser hangs");
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
     let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
     (text(dom), text(log))

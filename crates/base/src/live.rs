@@ -8,7 +8,7 @@
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use terminal_size::terminal_size_of;
 
@@ -19,6 +19,25 @@ use crate::text::{clean, cut_columns, width};
 static BLOCK: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// A second place, beside the terminal, that shows how far the work is: the live page.
+pub trait Viewer: Send + Sync {
+    /// Shows the state: in a few words, which change with each round, and all that is said of it.
+    fn show(&self, state: &str, words: &str);
+
+    /// A finished round is in its folder, and another one follows. Nothing is measured meanwhile.
+    fn round_ended(&self);
+}
+
+static VIEWER: Mutex<Option<Arc<dyn Viewer>>> = Mutex::new(None);
+
+pub fn set_viewer(viewer: Option<Arc<dyn Viewer>>) {
+    *VIEWER.lock().unwrap_or_else(PoisonError::into_inner) = viewer;
+}
+
+pub fn viewer() -> Option<Arc<dyn Viewer>> {
+    VIEWER.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
 
 /// From now on nothing says how far the work is. Warnings are still written.
 pub fn be_quiet() {

@@ -7,24 +7,28 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use base::secrets::mask_text;
 use base::{live, say};
 
 /// Off a terminal a line in this interval replaces the block.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// The block is drawn again after this time.
 const DRAW_EVERY: Duration = Duration::from_millis(500);
+/// The live page gets the state in this interval: a browser that draws it takes CPU.
+const VIEW_EVERY: Duration = Duration::from_secs(1);
 /// Within a long turn it is drawn in this interval.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The place where the present step is shown. It is cleared when this is dropped.
 pub struct LiveBlock {
     drawn: Cell<Option<Instant>>,
+    viewed: Cell<Option<Instant>>,
     said: Cell<Instant>,
 }
 
 impl LiveBlock {
     pub fn new() -> Self {
-        Self { drawn: Cell::new(None), said: Cell::new(Instant::now()) }
+        Self { drawn: Cell::new(None), viewed: Cell::new(None), said: Cell::new(Instant::now()) }
     }
 
     /// Shows the present step unless something was shown a moment ago. The lines, of at most so
@@ -46,9 +50,21 @@ impl LiveBlock {
         }
     }
 
+    /// Shows the present step on the live page, if there is one and it is due.
+    pub fn view(&self, state: impl FnOnce() -> String, sentence: impl FnOnce() -> String) {
+        if self.viewed.get().is_some_and(|viewed| viewed.elapsed() < VIEW_EVERY) {
+            return;
+        }
+        if let Some(viewer) = live::viewer() {
+            viewer.show(&mask_text(&state()), &mask_text(&sentence()));
+            self.viewed.set(Some(Instant::now()));
+        }
+    }
+
     /// The next step is shown at once.
     pub fn hurry(&self) {
         self.drawn.set(None);
+        self.viewed.set(None);
     }
 }
 

@@ -170,8 +170,17 @@ impl LiveProgress {
         )
     }
 
+    /// The state for the live page, which changes with each round.
+    fn state(&self) -> String {
+        match self.round {
+            0 => format!("{}run under way", self.label),
+            round => format!("{}run under way: round {round} of {}", self.label, self.rounds),
+        }
+    }
+
     fn show(&self) {
         self.block.show(|columns| self.lines(columns), || self.sentence());
+        self.block.view(|| self.state(), || self.sentence());
     }
 
     fn step(&self, words: String) {

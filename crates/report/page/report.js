@@ -82,13 +82,19 @@
     download(data, "application/json", "mongodyno.json");
   }
 
+  // Names of the hidden arms of each folder, and the rules that hide them: a live page is made anew.
+  const arms = new Map();
+
   // Buttons that hide an arm in all pictures and tables of a folder; with Shift all others.
   function makeArms(folder) {
-    const sheet = document.head.appendChild(document.createElement("style")).sheet;
-    const hidden = new Set();
+    if (!arms.has(folder.id)) {
+      const { sheet } = document.head.appendChild(document.createElement("style"));
+      arms.set(folder.id, { hidden: new Set(), sheet });
+    }
+    const { hidden, sheet } = arms.get(folder.id);
     const within = folder.id ? `#${folder.id} ` : "";
     const keys = [...folder.querySelectorAll(".key")].map((key) => {
-      const button = make("button", "", (event) => toggle(key.dataset.n, event.shiftKey));
+      const button = make("button", "", (event) => toggle(button.textContent, event.shiftKey));
       button.className = "key";
       button.dataset.n = key.dataset.n;
       button.title = "Hide or show this arm; with Shift, show it alone";
@@ -97,20 +103,24 @@
       return button;
     });
     function toggle(arm, alone) {
-      const others = keys.map((key) => key.dataset.n).filter((n) => n !== arm);
+      const others = keys.map((key) => key.textContent).filter((name) => name !== arm);
       if (!alone) {
         if (!hidden.delete(arm)) hidden.add(arm);
       } else {
-        const is = others.every((n) => hidden.has(n)) && !hidden.has(arm);
+        const is = others.every((name) => hidden.has(name)) && !hidden.has(arm);
         hidden.clear();
-        if (!is) others.forEach((n) => hidden.add(n));
+        if (!is) others.forEach((name) => hidden.add(name));
       }
       show();
     }
     function show() {
       while (sheet.cssRules.length) sheet.deleteRule(0);
-      for (const n of hidden) sheet.insertRule(`${within}:is(.mark, .named, tr).${n} { display: none; }`);
-      for (const key of keys) key.ariaPressed = String(!hidden.has(key.dataset.n));
+      for (const key of keys) {
+        const isHidden = hidden.has(key.textContent);
+        key.ariaPressed = String(!isHidden);
+        if (!isHidden) continue;
+        sheet.insertRule(`${within}:is(.mark, .named, tr).${key.dataset.n} { display: none; }`);
+      }
     }
     show();
   }
@@ -245,18 +255,15 @@
         .matrixTransform(plot.getScreenCTM().inverse());
       return from + (Math.min(Math.max(x, left), right) - left) * (to - from) / (right - left);
     };
-    let start = null;
     svg.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch" || event.button !== 0) return;
-      start = inside(event);
+      const start = inside(event);
       svg.focus();
       event.preventDefault();
-    });
-    addEventListener("pointerup", (event) => {
-      if (start === null) return;
-      const [a, b] = [start, inside(event)].sort((x, y) => x - y);
-      start = null;
-      if (b - a > (to - from) / 50) zoom(a, b);
+      addEventListener("pointerup", (end) => {
+        const [a, b] = [start, inside(end)].sort((x, y) => x - y);
+        if (b - a > (to - from) / 50) zoom(a, b);
+      }, { once: true });
     });
     const button = (text, label, act) => {
       const node = make("button", text, act);
@@ -351,13 +358,22 @@
     table.closest(".scroll")?.after(tools);
   }
 
-  document.querySelectorAll("table.sortable").forEach(makeSortable);
-  document.querySelectorAll("table").forEach(makeCopyable);
-  document.querySelectorAll(".plot").forEach(makeReadable);
-  document.querySelectorAll("figure").forEach(makeSavable);
-  document.querySelectorAll(".plot.course").forEach(makeZoomable);
-  const folders = [...document.querySelectorAll(".folder")];
-  (folders.length ? folders : [document.body]).forEach(makeArms);
+  function makeReady() {
+    document.querySelectorAll("table.sortable").forEach(makeSortable);
+    document.querySelectorAll("table").forEach(makeCopyable);
+    document.querySelectorAll(".plot").forEach(makeReadable);
+    document.querySelectorAll("figure").forEach(makeSavable);
+    document.querySelectorAll(".plot.course").forEach(makeZoomable);
+    const folders = [...document.querySelectorAll(".folder")];
+    (folders.length ? folders : [document.body]).forEach(makeArms);
+    byId("theme").addEventListener("click", toggleTheme);
+    byId("save")?.addEventListener("click", save);
+    document.querySelector(".tools").hidden = false;
+  }
+
+  makeReady();
+  // A live page shows other contents: live.js.
+  addEventListener("renewed", makeReady);
   document.addEventListener("mouseover", (event) => {
     highlight(event.target.closest("[data-arm]")?.dataset.arm ?? null);
   });
@@ -367,8 +383,5 @@
     for (const it of folded) it.open = true;
   });
   addEventListener("afterprint", () => folded.forEach((it) => { it.open = false; }));
-  byId("theme").addEventListener("click", toggleTheme);
-  byId("save")?.addEventListener("click", save);
-  document.querySelector(".tools").hidden = false;
   document.documentElement.dataset.ready = "true";
 })();

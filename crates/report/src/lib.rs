@@ -26,6 +26,7 @@ mod joint_report;
 pub mod json;
 mod junit;
 mod lines;
+pub mod live;
 mod load_charts;
 mod markdown;
 mod markup;

@@ -10,16 +10,18 @@ use serde_json::Value as Json;
 use crate::palette::{self, Palette};
 use base::say::steers;
 
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("page.html", include_str!("../page/page.html")),
     ("macros.html", include_str!("../page/macros.html")),
     ("index.html", include_str!("../page/index.html")),
     ("study.html", include_str!("../page/study.html")),
     ("section.html", include_str!("../page/section.html")),
+    ("live.html", include_str!("../page/live.html")),
     ("several.html", include_str!("../page/several.html")),
 ];
 const STYLE: &str = include_str!("../page/style.css");
 const SCRIPT: &str = include_str!("../page/report.js");
+const LIVE_SCRIPT: &str = include_str!("../page/live.js");
 
 /// Everything that a template places.
 #[derive(Debug)]
@@ -49,6 +51,7 @@ fn rendered(parts: &PageParts, layout: &str, at: &str) -> io::Result<String> {
         layout => layout,
         style => Value::from_safe_string(STYLE.to_owned() + &palette::style()),
         script => Value::from_safe_string(SCRIPT.to_owned()),
+        live_script => Value::from_safe_string(LIVE_SCRIPT.to_owned()),
         data => Value::from_safe_string(script_safe(&parts.data)),
         page => Value::from(Serde(&parts.page)),
     };
