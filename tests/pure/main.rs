@@ -25,6 +25,7 @@ mod report_browser;
 mod report_formats;
 mod report_hostile;
 mod report_joint;
+mod report_keys;
 mod report_live;
 mod report_page;
 mod report_terminal;

@@ -10,7 +10,7 @@ use studies::broker::{BrokerStudy, lost, taking_part};
 use studies::{Made, Study as _};
 
 /// A page of everything, the analysis made up.
-fn page(path: &Path) -> String {
+pub fn page(path: &Path) -> String {
     let (folder, experiment, runs) = made_up(path);
     let made = Made { part: "", folder: &folder, experiment: &experiment, runs: &runs }.into();
     let drawings = |phase: &str| BrokerStudy.own_drawings(&made, phase).expect("pictures");

@@ -43,7 +43,7 @@ fn latencies() -> Vec<PhaseLatency> {
 }
 
 /// The page of a fixture.
-fn page(name: &str) -> String {
+pub fn page(name: &str) -> String {
     use judge::analysis::types::Analysis;
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");
     let text = std::fs::read_to_string(fixtures.join(name)).expect("a fixture");

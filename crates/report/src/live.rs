@@ -4,32 +4,46 @@
 //! are served by threads of their own, so that none can hold the run or another client.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use tiny_http::{Header, Request, Response, Server};
 
 use crate::page_template::{self, PageParts};
 use crate::palette::Palette;
 use record::records::SCHEMA_VERSION;
 
-/// Requests under way at one time, those for events among them.
+/// Connections at one time. A browser tries again after a while.
 const CLIENTS_MAX: usize = 8;
+const REQUEST_BYTES_MAX: usize = 8 << 10;
+const HEADERS_MAX: usize = 64;
+/// A client that sends no request or takes no answer for so long has gone.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A client that has gone is only noticed when something is written to it.
 const SIGN_EVERY: Duration = Duration::from_secs(5);
 /// Time in which clients may take the last page. One that does not read gets no more.
 const FAREWELL: Duration = Duration::from_millis(250);
-const EVENTS_HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
-    Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
+/// Every answer ends with its connection, is kept nowhere, and names no other page.
+const HEAD: &str = "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n\
+    X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nConnection: close\r\n\r\n";
 
 /// The server of the page. It ends with the program.
 pub struct LiveServer {
-    origin: String,
-    token: String,
+    own: Arc<Own>,
     shared: Arc<Shared>,
+}
+
+/// What never changes.
+struct Own {
+    /// Address and port, as a browser writes them in `Host`.
+    origin: String,
+    /// Path with the token.
+    path: String,
+    /// The page before there is a round.
+    shell: String,
 }
 
 #[derive(Default)]
@@ -60,23 +74,27 @@ impl Event {
 impl LiveServer {
     /// Listens on a free port of this machine.
     pub fn start() -> io::Result<Self> {
-        let server = Server::http("127.0.0.1:0").map_err(io::Error::other)?;
-        let origin = server.server_addr().to_string();
+        let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut secret = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         let token = format!("{:032x}", u128::from_ne_bytes(secret));
-        let (shell, shared) = (shell()?, Arc::<Shared>::default());
-        let (own, path, clients) = (origin.clone(), format!("/{token}/"), Arc::clone(&shared));
+        let (origin, shared) = (listener.local_addr()?.to_string(), Arc::<Shared>::default());
+        let own: Arc<Own> = Own { origin, path: format!("/{token}/"), shell: shell()? }.into();
+        let server = Self { own: Arc::clone(&own), shared: Arc::clone(&shared) };
         thread::Builder::new().name("live".to_owned()).spawn(move || {
-            for request in server.incoming_requests() {
-                answer(request, (&own, &path), &shell, &clients);
+            for stream in listener.incoming().flatten() {
+                let Some(client) = Client::enter(&shared) else { continue };
+                let own = Arc::clone(&own);
+                // Without a thread the connection ends. A client that goes is no error.
+                let client = move || drop(answer(&own, &client.0, stream));
+                let _ = thread::Builder::new().name("live client".to_owned()).spawn(client);
             }
         })?;
-        Ok(Self { origin, token, shared })
+        Ok(server)
     }
 
     pub fn address(&self) -> String {
-        format!("http://{}/{}/", self.origin, self.token)
+        format!("http://{}{}", self.own.origin, self.own.path)
     }
 
     /// Shows how far the run is: in a few words, and all of it.
@@ -114,8 +132,7 @@ impl Shared {
     }
 
     /// Sends events until the run ends or the client goes.
-    fn feed(&self, mut client: impl Write) -> io::Result<()> {
-        client.write_all(EVENTS_HEAD.as_bytes())?;
+    fn feed(&self, client: &mut TcpStream) -> io::Result<()> {
         let mut seen = (0, 0);
         loop {
             let same = |it: &mut State| (it.page.0, it.progress.0) == seen && !it.ended;
@@ -128,7 +145,6 @@ impl Shared {
             }
             let sign = if progress.0 == seen.1 { ":\n\n" } else { &progress.1 };
             client.write_all(sign.as_bytes())?;
-            client.flush()?;
             if ended {
                 return Ok(());
             }
@@ -159,54 +175,49 @@ impl Drop for Client {
     }
 }
 
-/// Answers in another thread. A request by another name than the own address comes from a page of
-/// somebody else, whose name server says that its host is this machine.
-fn answer(request: Request, (own, path): (&str, &str), shell: &Arc<str>, shared: &Arc<Shared>) {
-    let hosts = request.headers().iter().filter(|it| it.field.equiv("Host"));
-    if hosts.map(|it| it.value.as_str()).collect::<Vec<_>>() != [own] {
-        return refuse(request, 403);
+/// Answers the one request of a connection. A request by another name than the own address comes
+/// from a page of somebody else, whose name server says that its host is this machine.
+fn answer(own: &Own, shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut bytes = vec![0; REQUEST_BYTES_MAX];
+    let mut count = 0;
+    loop {
+        let read = stream.read(&mut bytes[count..])?;
+        count += read;
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut request = httparse::Request::new(&mut headers);
+        let parsed = request.parse(&bytes[..count]).map_err(io::Error::other)?;
+        if parsed.is_complete() {
+            let path = request.path.filter(|_| request.method == Some("GET"));
+            let mut hosts =
+                request.headers.iter().filter(|it| it.name.eq_ignore_ascii_case("Host"));
+            let is_own = hosts.next().is_some_and(|it| it.value == own.origin.as_bytes())
+                && hosts.next().is_none();
+            let below = path.and_then(|path| path.strip_prefix(&own.path));
+            let (code, kind, body) = match below {
+                _ if !is_own => ("403 Forbidden", "text/plain", ""),
+                Some("") => ("200 OK", "text/html; charset=utf-8", own.shell.as_str()),
+                Some("events") => ("200 OK", "text/event-stream", ""),
+                _ => ("404 Not Found", "text/plain", ""),
+            };
+            let head = format!("HTTP/1.1 {code}\r\nContent-Type: {kind}\r\n{HEAD}{body}");
+            stream.write_all(head.as_bytes())?;
+            let is_fed = kind == "text/event-stream";
+            return if is_fed { shared.feed(&mut stream) } else { Ok(()) };
+        }
+        if read == 0 {
+            return Ok(()); // an end, or more than a request has
+        }
     }
-    let events = format!("{path}events");
-    let asked = request.url() == path || request.url() == events;
-    if !asked || *request.method() != tiny_http::Method::Get {
-        return refuse(request, 404);
-    }
-    let Some(client) = Client::enter(shared) else { return refuse(request, 503) };
-    let shell = Arc::clone(shell);
-    // Without a thread the request is dropped, and the client sees an end.
-    let _ = thread::Builder::new().name("live client".to_owned()).spawn(move || {
-        // A client that goes is no error.
-        let _ = if request.url() == events {
-            client.0.feed(request.into_writer())
-        } else {
-            request.respond(page(&shell))
-        };
-        drop(client);
-    });
-}
-
-fn refuse(request: Request, code: u16) {
-    let _ = request.respond(Response::empty(code));
-}
-
-fn page(text: &str) -> Response<io::Cursor<Vec<u8>>> {
-    let headers = [
-        ("Content-Type", "text/html; charset=utf-8"),
-        ("Cache-Control", "no-store"),
-        ("Referrer-Policy", "no-referrer"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("X-Frame-Options", "DENY"),
-    ];
-    let header = |(name, value)| Header::from_bytes(name, value).expect("ASCII");
-    headers.into_iter().map(header).fold(Response::from_string(text), Response::with_header)
 }
 
 /// The page before there is a round, with the script that shows what is sent.
-fn shell() -> io::Result<Arc<str>> {
+fn shell() -> io::Result<String> {
     let page = json!({ "title": "A run under way", "schema_version": SCHEMA_VERSION });
     let data = String::new();
     let parts = PageParts { template: "live.html", page, palette: Palette::default(), data };
     let mut text = Vec::new();
     page_template::write(&parts, &mut text)?;
-    Ok(String::from_utf8(text).map_err(io::Error::other)?.into())
+    String::from_utf8(text).map_err(io::Error::other)
 }

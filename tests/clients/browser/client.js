@@ -85,7 +85,96 @@ async function live(page) {
   return found;
 }
 
-const TASKS = { live, open, time };
+// Goes through a page by the keyboard alone.
+async function keys(page, file) {
+  await page.goto(`file://${file}`);
+  const wanted = await page.evaluate(() => {
+    const all = [...document.querySelectorAll('button, a[href], summary, [tabindex="0"]')];
+    window.wanted = all.filter((it) => it.checkVisibility() && it.getClientRects().length);
+    window.reached = [];
+    window.unseen = [];
+    return window.wanted.length;
+  });
+  // Chromium reaches parts that scroll as well.
+  for (let step = 0; step < 2 * wanted; step += 1) {
+    await page.keyboard.press('Tab');
+    const isNew = await page.evaluate(() => {
+      const it = document.activeElement;
+      const place = window.wanted.indexOf(it);
+      if (it === document.body || window.reached.includes(place)) return false;
+      if (place < 0) return true;
+      window.reached.push(place);
+      const { outlineStyle, outlineWidth } = getComputedStyle(it);
+      const isSeen = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1;
+      if (!isSeen) window.unseen.push(it.outerHTML.slice(0, 60));
+      return true;
+    });
+    if (!isNew) break;
+  }
+  const found = await page.evaluate(() => ({
+    unseen: window.unseen,
+    inOrder: window.reached.every((it, at) => it === at),
+    missing: window.wanted.slice(window.reached.length).map((it) => it.outerHTML.slice(0, 60)),
+  }));
+  const press = async (selector, key) => {
+    await page.locator(selector).first().focus();
+    await page.keyboard.press(key);
+  };
+  const attribute = (selector, name) => page.locator(selector).first().getAttribute(name);
+  await press('.key', 'Space');
+  found.key = await attribute('.key', 'aria-pressed');
+  await press('.sorter', 'Enter');
+  found.sorted = await attribute('th:has(.sorter)', 'aria-sort');
+  await press('.phase summary', 'Enter');
+  found.open = (await attribute('.phase details', 'open')) !== null;
+  await press('svg:has(.plot)', 'ArrowRight');
+  found.read = await page.locator('.readout:not(:empty)').first().textContent();
+  await press('#theme', 'Enter');
+  found.theme = await attribute('html', 'data-theme');
+  return found;
+}
+
+// A page as it is printed, from a dark screen.
+async function print(page, file) {
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await page.setViewportSize({ width: 794, height: 1123 });
+  await page.goto(`file://${file}`);
+  return page.evaluate(() => {
+    const shown = (selector) => [...document.querySelectorAll(selector)].filter((it) =>
+      it.checkVisibility({ contentVisibilityAuto: true }) && it.getClientRects().length);
+    const folded = [...document.querySelectorAll('details:not([open]) > :not(summary)')];
+    return {
+      controls: shown('button:not(.key, .sorter), nav, .readout').map((it) => it.outerHTML.slice(0, 60)),
+      folded: folded.length,
+      hidden: folded.filter((it) => it.getBoundingClientRect().height === 0).length,
+      charts: shown('.picture').length,
+      paper: getComputedStyle(document.body).backgroundColor,
+    };
+  });
+}
+
+// The first screen of a study's page, on a desk and on a phone.
+async function study(page, file) {
+  const found = [];
+  for (const [width, height] of [[1300, 900], [390, 844]]) {
+    await page.setViewportSize({ width, height });
+    await page.goto(`file://${file}`);
+    found.push(await page.evaluate(() => {
+      const figure = document.querySelector('.asked > figure');
+      const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+      const { top, bottom } = box('.asked .picture');
+      return {
+        verdict: box('.first .chip').bottom,
+        picture: (Math.min(bottom, innerHeight) - top) / (bottom - top),
+        sideways: figure.scrollWidth - figure.clientWidth,
+        over: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      };
+    }));
+  }
+  return { found };
+}
+
+const TASKS = { keys, live, open, print, study, time };
 
 (async () => {
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
