@@ -71,6 +71,9 @@ fn experiment(bench: &Bench, live: bool) -> Result<Measured, String> {
         std::thread::sleep(Duration::from_millis(50));
     }
     let status = run.wait().map_err(|error| error.to_string())?;
+    if page.stdin.is_some() {
+        let _ = page.kill(); // there was no address
+    }
     let output = page.wait_with_output().map_err(|error| error.to_string())?;
     let seen = String::from_utf8_lossy(&output.stdout).into_owned();
     if !matches!(status.code(), Some(0 | 6)) || !seen.contains("\"state\":\"ended\"") {

@@ -142,7 +142,7 @@ async function print(page, file) {
   return page.evaluate(() => {
     const shown = (selector) => [...document.querySelectorAll(selector)].filter((it) =>
       it.checkVisibility({ contentVisibilityAuto: true }) && it.getClientRects().length);
-    const folded = [...document.querySelectorAll('details:not([open]) > :not(summary)')];
+    const folded = [...document.querySelectorAll('details:not([open]) > :not(summary, .do)')];
     return {
       controls: shown('button:not(.key, .sorter), nav, .readout').map((it) => it.outerHTML.slice(0, 60)),
       folded: folded.length,
