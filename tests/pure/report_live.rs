@@ -51,7 +51,7 @@ fn a_page_grows_with_the_rounds_and_keeps_what_its_reader_did() {
     assert_eq!(found["pressed"], "false", "{found}");
     assert_eq!(found["hidden"], serde_json::json!([true, true]), "{found}");
     let said: Vec<&str> =
-        found["said"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+        found["said"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let is_round = |it: &&str| it.starts_with("run under way: round ") && it.ends_with(" of 16");
     assert!(said.iter().any(is_round) && said.ends_with(&["ended"]), "{found}");
     assert!(found["end"].as_str().is_some_and(|it| it.ends_with("out/report.html")), "{found}");

@@ -167,7 +167,9 @@ fn what_belongs_to_run_alone_is_refused() {
     let lab = lab(100_000);
     let help = stdout(&lab.run(["bisect", "--help"]));
     assert!(help.contains("Versions of one driver: NAME@GOOD..BAD"), "{help}");
-    for more in [&["--plan"][..], &["--live"], &["--sweep", "warmup=1,2"], &["--gate", "errors <= 0"]] {
+    for more in
+        [&["--plan"][..], &["--live"], &["--sweep", "warmup=1,2"], &["--gate", "errors <= 0"]]
+    {
         let output = bisect(&lab, more);
         assert_eq!(code(&output), 2, "{}", said(&output));
         let wanted = format!("error: bisect takes no {}\nhint: use `mongodyno run`", more[0]);
