@@ -97,6 +97,9 @@ fn of_server(plan: &Plan, choice: &ServerChoice, words: &str) -> Result<Vec<Stri
         if is_absorber {
             return (!need.absorber).then(|| format!("no {} ({who})", need.name));
         }
+        if need.replicas && choice.has_replicas() == Some(false) {
+            return Some(format!("no {} ({who}): they take a replica set", need.name));
+        }
         let (since, version) = (need.since?, version?);
         let (major, minor) = since;
         (version < since)

@@ -180,7 +180,7 @@ fn a_change_stream_brings_every_message_as_a_tailable_cursor_does() {
     let words = ["run", "broker-streams", "-d", "python", "--rounds", "1", "--out", "out"];
     let words = [&words[..], &["--set", "messages=300", "--server"]].concat();
     let alone = lab.run([&words[..], &["embedded"]].concat());
-    let told = "a change stream takes a replica set, this server is: standalone";
+    let told = "change streams take a replica set, this server is: standalone";
     assert!(stderr(&alone).contains(told), "{}", said(&alone));
     for reader in readers {
         fs::remove_dir_all(lab.path("out")).unwrap_or_default();
@@ -241,7 +241,7 @@ fn transactions_try_conflicts_again_and_leave_nothing_when_aborted() {
     let drivers: Vec<&str> = drivers.iter().flat_map(|driver| ["-d", driver]).collect();
     let words = [&words[..], &drivers, &["--server"]].concat();
     let alone = stderr(&lab.run([&words[..], &["embedded"]].concat()));
-    assert!(alone.contains("a transaction takes a replica set, this server is: standalone"));
+    assert!(alone.contains("transactions take a replica set, this server is: standalone"));
     assert!(alone.contains("transactions.yaml:13:5"), "{alone}");
     let output = lab.run([&words[..], &["embedded:replset=1"]].concat());
     let runs = lab.runs();

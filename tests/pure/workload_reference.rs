@@ -7,7 +7,7 @@ use std::fs;
 use adapter::manifest::{Manifest, discover};
 use serde_json::{Value, json};
 use workload::plan::OperationKind;
-use workload::server_needs::NEEDS;
+use workload::server_needs;
 
 use crate::support::root;
 
@@ -113,8 +113,11 @@ fn reference(manifests: &[Manifest]) -> String {
         }
     }
     text.push_str("\n## Servers\n\n| what | MongoDB | absorber |\n|---|---|---|\n");
-    for need in NEEDS {
-        let since = need.since.map_or("yes".to_owned(), |(a, b)| format!("from {a}.{b} on"));
+    for need in server_needs::all() {
+        let mut since = need.since.map_or("yes".to_owned(), |(a, b)| format!("from {a}.{b} on"));
+        if need.replicas {
+            since.push_str(", on a replica set");
+        }
         let absorber = if need.absorber { "yes" } else { "no" };
         let _ = writeln!(text, "| {} | {since} | {absorber} |", need.name);
     }

@@ -8,7 +8,8 @@ use bson::RawDocumentBuf;
 use server::ServerHandle;
 use workload::Workload;
 use workload::places::PlanPart;
-use workload::plan::{Collection, OperationKind, Phase, Plan};
+use workload::plan::{Collection, OperationKind, Plan};
+use workload::server_needs;
 
 /// What is done is done on all of them; what is read is their sum.
 pub struct Hosts {
@@ -131,13 +132,6 @@ pub fn has_transactions(plan: &Plan) -> bool {
     operations.any(|made| made.kind == OperationKind::Transaction)
 }
 
-/// The part of a phase that only replica sets and clusters can do.
-fn needs_replicas(phase: &Phase) -> Option<&'static str> {
-    let transaction = phase.operations.iter().any(|made| made.kind == OperationKind::Transaction);
-    let stream = phase.change_stream.then_some("a change stream");
-    stream.or(transaction.then_some("a transaction"))
-}
-
 /// Refuses what a server cannot do, which is asked when it answers.
 ///
 /// # Errors
@@ -153,9 +147,10 @@ pub fn fits(server: &ServerHandle, workload: &Workload, through: bool) -> Result
         return Err(workload.places.error(PlanPart::Shard(&collection.name), message, hint).into());
     }
     let has_oplog = ["replica set", "sharded"].iter().any(|it| topology.starts_with(it));
-    let needs = plan.phases.iter().find_map(|phase| Some((phase, needs_replicas(phase)?)));
-    if let Some((phase, what)) = needs.filter(|_| !has_oplog) {
-        let message = format!("{what} takes a replica set, this server is: {topology}");
+    let mut phases = plan.phases.iter();
+    let needs = phases.find_map(|phase| Some((phase, server_needs::of_replicas(phase)?)));
+    if let Some((phase, need)) = needs.filter(|_| !has_oplog) {
+        let message = format!("{} take a replica set, this server is: {topology}", need.name);
         let hint = "use `--server embedded:replset=1`, or leave the phase out with --phase";
         return Err(workload.places.error(PlanPart::Phase(&phase.name), message, hint).into());
     }

@@ -106,6 +106,13 @@ impl ServerChoice {
         self.shape != ServerShape::One || !self.others.is_empty()
     }
 
+    /// Whether what is started has an oplog, as replica sets and clusters have; None where somebody
+    /// else started it, who was not asked yet.
+    pub fn has_replicas(&self) -> Option<bool> {
+        let replicas = matches!(self.shape, ServerShape::ReplicaSet(_) | ServerShape::Shards(_));
+        (self.kind != ServerKind::External).then_some(replicas)
+    }
+
     pub fn kind(&self) -> ServerKind {
         self.kind
     }

@@ -1,11 +1,11 @@
 //! What a plan needs of a server beside the commands that every server has: by the version that
-//! introduced it, and whether the absorber has it.
+//! introduced it, whether the absorber has it, and whether it takes a replica set.
 
 use std::collections::BTreeMap;
 
 use bson::{Bson, Document};
 
-use crate::plan::{Collection, Index, IndexedAs, Operation, OperationKind, Plan};
+use crate::plan::{Collection, Index, IndexedAs, Operation, OperationKind, Phase, Plan};
 
 /// A feature of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,45 +15,69 @@ pub struct ServerNeed {
     /// Major and minor version of the first MongoDB that has it; None: all that are measured.
     pub since: Option<(u32, u32)>,
     pub absorber: bool,
-}
-
-const fn since(name: &'static str, major: u32, minor: u32) -> ServerNeed {
-    ServerNeed { name, since: Some((major, minor)), absorber: false }
-}
-
-const fn everywhere(name: &'static str) -> ServerNeed {
-    ServerNeed { name, since: None, absorber: true }
+    /// Whether MongoDB has it only on replica sets and clusters.
+    pub replicas: bool,
 }
 
 const fn mongodb(name: &'static str) -> ServerNeed {
-    ServerNeed { name, since: None, absorber: false }
+    ServerNeed { name, since: None, absorber: false, replicas: false }
 }
 
-/// Every need that [`of`] finds.
-pub const NEEDS: [ServerNeed; 22] = [
-    everywhere("ordered and unique indexes"),
-    mongodb("sparse, partial, TTL, text, 2dsphere, 2d and hashed indexes"),
-    mongodb("indexes with further options"),
-    since("wildcard indexes", 4, 2),
-    since("hashed fields beside others in one index", 4, 4),
-    since("time series", 5, 0),
-    mongodb("views"),
-    mongodb("validators"),
-    mongodb("collations"),
-    everywhere("capped collections"),
-    mongodb("change streams, which a replica set has"),
-    mongodb("filters with `$or`, `$not`, `$regex`, `$text` and the like"),
+const fn everywhere(name: &'static str) -> ServerNeed {
+    ServerNeed { absorber: true, ..mongodb(name) }
+}
+
+const fn since(name: &'static str, major: u32, minor: u32) -> ServerNeed {
+    ServerNeed { since: Some((major, minor)), ..mongodb(name) }
+}
+
+const PLAIN_INDEXES: ServerNeed = everywhere("ordered and unique indexes");
+const KINDS_OF_INDEX: ServerNeed =
+    mongodb("sparse, partial, TTL, text, 2dsphere, 2d and hashed indexes");
+const INDEX_OPTIONS: ServerNeed = mongodb("indexes with further options");
+const WILDCARD_INDEXES: ServerNeed = since("wildcard indexes", 4, 2);
+const COMPOUND_HASHED: ServerNeed = since("hashed fields beside others in one index", 4, 4);
+const TIME_SERIES: ServerNeed = since("time series", 5, 0);
+const VIEWS: ServerNeed = mongodb("views");
+const VALIDATORS: ServerNeed = mongodb("validators");
+const COLLATIONS: ServerNeed = mongodb("collations");
+const CAPPED: ServerNeed = everywhere("capped collections");
+const CHANGE_STREAMS: ServerNeed = ServerNeed { replicas: true, ..mongodb("change streams") };
+const FILTERS: ServerNeed = mongodb("filters with `$or`, `$not`, `$regex`, `$text` and the like");
+/// Stages of pipelines, by the names in backquotes.
+const STAGES: [ServerNeed; 6] = [
     everywhere("`$match`, `$sort`, `$skip`, `$limit`, `$count`"),
-    mongodb("further stages of pipelines"),
     since("`$merge`, `$set`, `$unset`, `$replaceWith`", 4, 2),
     since("`$unionWith`", 4, 4),
     since("`$setWindowFields`", 5, 0),
     since("`$densify`, `$documents`", 5, 1),
     since("`$fill`", 5, 3),
-    everywhere("updates by `$set`, `$unset`, `$inc`"),
-    mongodb("further update operators"),
-    since("transactions, which a replica set has", 4, 0),
 ];
+const FURTHER_STAGES: ServerNeed = mongodb("further stages of pipelines");
+const PLAIN_UPDATES: ServerNeed = everywhere("updates by `$set`, `$unset`, `$inc`");
+const FURTHER_UPDATES: ServerNeed = mongodb("further update operators");
+const TRANSACTIONS: ServerNeed =
+    ServerNeed { absorber: true, replicas: true, ..since("transactions", 4, 0) };
+
+/// Every need that [`of`] finds.
+pub fn all() -> impl Iterator<Item = ServerNeed> {
+    let before = [
+        PLAIN_INDEXES,
+        KINDS_OF_INDEX,
+        INDEX_OPTIONS,
+        WILDCARD_INDEXES,
+        COMPOUND_HASHED,
+        TIME_SERIES,
+        VIEWS,
+        VALIDATORS,
+        COLLATIONS,
+        CAPPED,
+        CHANGE_STREAMS,
+        FILTERS,
+    ];
+    let after = [FURTHER_STAGES, PLAIN_UPDATES, FURTHER_UPDATES, TRANSACTIONS];
+    before.into_iter().chain(STAGES).chain(after)
+}
 
 /// The needs of a plan, each with what needs it first.
 pub fn of(plan: &Plan) -> BTreeMap<&'static str, (ServerNeed, String)> {
@@ -66,39 +90,49 @@ pub fn of(plan: &Plan) -> BTreeMap<&'static str, (ServerNeed, String)> {
         found.collection(collection);
     }
     for phase in &plan.phases {
-        let who = format!("phase {}", phase.name);
-        if phase.change_stream {
-            found.needs("change streams, which a replica set has", &who);
-        }
-        for made in &phase.operations {
-            found.operation(made, &who);
-        }
+        found.phase(phase);
     }
     found.0
+}
+
+/// What a phase needs that only replica sets and clusters have.
+pub fn of_replicas(phase: &Phase) -> Option<ServerNeed> {
+    let mut found = Found(BTreeMap::new());
+    found.phase(phase);
+    found.0.into_values().map(|(need, _)| need).find(|need| need.replicas)
 }
 
 struct Found(BTreeMap<&'static str, (ServerNeed, String)>);
 
 impl Found {
-    fn needs(&mut self, name: &str, who: &str) {
-        let need = NEEDS.iter().find(|it| it.name == name).expect("one of them");
-        self.0.entry(need.name).or_insert_with(|| (*need, who.to_owned()));
+    fn needs(&mut self, need: ServerNeed, who: &str) {
+        self.0.entry(need.name).or_insert_with(|| (need, who.to_owned()));
+    }
+
+    fn phase(&mut self, phase: &Phase) {
+        let who = format!("phase {}", phase.name);
+        if phase.change_stream {
+            self.needs(CHANGE_STREAMS, &who);
+        }
+        for made in &phase.operations {
+            self.operation(made, &who);
+        }
     }
 
     fn collection(&mut self, collection: &Collection) {
         let who = format!("collection {}", collection.name);
         if collection.capped.is_some() {
-            self.needs("capped collections", &who);
+            self.needs(CAPPED, &who);
         }
         if let Some(view) = &collection.view {
-            self.needs("views", &who);
+            self.needs(VIEWS, &who);
             self.stages(&view.document, &who);
         }
-        let time_series = ("timeseries", "time series");
-        let options = [time_series, ("validator", "validators"), ("collation", "collations")];
-        for (option, name) in options {
+        let options =
+            [("timeseries", TIME_SERIES), ("validator", VALIDATORS), ("collation", COLLATIONS)];
+        for (option, need) in options {
             if collection.options.contains_key(option) {
-                self.needs(name, &who);
+                self.needs(need, &who);
             }
         }
         for index in &collection.indexes {
@@ -111,21 +145,21 @@ impl Found {
         let plain = |kind: &IndexedAs| matches!(kind, IndexedAs::Direction(_));
         let of_kind = ["sparse", "partialFilterExpression", "expireAfterSeconds"];
         if index.keys.iter().any(|(field, _)| field.ends_with("$**")) {
-            self.needs("wildcard indexes", who);
+            self.needs(WILDCARD_INDEXES, who);
         } else if index.keys.len() > 1 && index.keys.iter().any(|(_, kind)| is_hashed(kind)) {
-            self.needs("hashed fields beside others in one index", who);
+            self.needs(COMPOUND_HASHED, who);
         } else if index.keys.iter().all(|(_, kind)| plain(kind)) && index.options.is_empty() {
-            self.needs("ordered and unique indexes", who);
+            self.needs(PLAIN_INDEXES, who);
         } else if index.options.keys().all(|key| of_kind.contains(&key.as_str())) {
-            self.needs("sparse, partial, TTL, text, 2dsphere, 2d and hashed indexes", who);
+            self.needs(KINDS_OF_INDEX, who);
         } else {
-            self.needs("indexes with further options", who);
+            self.needs(INDEX_OPTIONS, who);
         }
     }
 
     fn operation(&mut self, made: &Operation, who: &str) {
         if made.kind == OperationKind::Transaction {
-            self.needs("transactions, which a replica set has", who);
+            self.needs(TRANSACTIONS, who);
         }
         if let Some(pipeline) = &made.pipeline {
             self.stages(&pipeline.document, who);
@@ -133,15 +167,10 @@ impl Found {
         if let Some(update) = &made.update {
             let known = ["$set", "$unset", "$inc"];
             let plain = update.document.keys().all(|key| known.contains(&key.as_str()));
-            let name = if plain {
-                "updates by `$set`, `$unset`, `$inc`"
-            } else {
-                "further update operators"
-            };
-            self.needs(name, who);
+            self.needs(if plain { PLAIN_UPDATES } else { FURTHER_UPDATES }, who);
         }
         if made.filter.as_ref().is_some_and(|filter| !is_plain(&filter.document)) {
-            self.needs("filters with `$or`, `$not`, `$regex`, `$text` and the like", who);
+            self.needs(FILTERS, who);
         }
     }
 
@@ -150,8 +179,7 @@ impl Found {
         for stage in stages.iter().filter_map(Bson::as_document).flat_map(Document::keys) {
             let quoted = format!("`{stage}`");
             let named = |need: &&ServerNeed| need.name.contains(&quoted);
-            let of_stages = NEEDS[12..19].iter().find(named);
-            self.needs(of_stages.map_or("further stages of pipelines", |it| it.name), who);
+            self.needs(STAGES.iter().find(named).copied().unwrap_or(FURTHER_STAGES), who);
         }
     }
 }
