@@ -22,7 +22,7 @@ use base::error::{Error, Result};
 use base::secrets;
 use base::units::parse_duration;
 use judge::objectives::ObjectiveGate;
-use record::records::GateUnclear;
+use record::records::{Conduct, GateUnclear};
 use record::request::{Request, ServerOptions};
 use record::words::Words;
 use server::connection_string::arm_option;
@@ -166,14 +166,17 @@ impl RunArgs {
             options: pairs(&self.options, "--option")?.into_iter().map(option).collect(),
             quick: self.quick,
             rounds: self.rounds,
-            max_time_s: self.max_time.map(|time| time.as_secs_f64()),
-            gates: self.gate,
-            gate_unclear: self.gate_unclear,
+            conduct: Conduct {
+                max_time_s: self.max_time.map(|time| time.as_secs_f64()),
+                gates: self.gate,
+                gate_unclear: self.gate_unclear,
+                order: Some(self.order.order),
+                ..Conduct::default() // what studies alone ask for
+            },
             interleave: self.interleave.map(|asked| match asked {
                 InterleaveArg::Turns => Interleave::Turns,
                 InterleaveArg::Runs => Interleave::Runs,
             }),
-            order: Some(self.order.order),
             seed: self.seed,
             server: self.server.map(Words::new),
             uri: self.at.uri.map(Words::new),
@@ -193,7 +196,7 @@ impl RunArgs {
         };
         let of_history =
             |gate: &String| ObjectiveGate::parse(gate).is_ok_and(|it| it.is_of_history());
-        if self.history.history.is_none() && request.gates.iter().any(of_history) {
+        if self.history.history.is_none() && request.conduct.gates.iter().any(of_history) {
             return Err(Error::usage(
                 "a gate against the history is held against no experiment",
                 "add --history FILE, which `mongodyno history --store FILE DIR...` makes",

@@ -18,6 +18,7 @@ use super::run::{new_path, pairs};
 use super::uri::UriArgs;
 use crate::ask::{Here, StudyAsk};
 use base::units::parse_duration;
+use record::records::Conduct;
 use record::request::Request;
 use record::words::Words;
 use studies::{Asked, STUDIES, Study};
@@ -49,7 +50,7 @@ impl StudyVerb {
             drivers: flags.drivers.into_iter().map(Words::new).collect(),
             quick: flags.quick,
             rounds: flags.rounds,
-            order: Some(flags.order.order),
+            conduct: Conduct { order: Some(flags.order.order), ..Conduct::default() },
             seed: flags.seed,
             server: flags.server.map(Words::new),
             uri: flags.at.uri.map(Words::new),

@@ -122,7 +122,7 @@ impl Search {
         let others = [
             ("--plan", here.plan),
             ("--sweep", here.sweep.is_some()),
-            ("--gate", !request.gates.is_empty()),
+            ("--gate", !request.conduct.gates.is_empty()),
             ("--live", here.live),
         ];
         if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {

@@ -43,7 +43,7 @@ pub fn text(planned: &Planned, arms: &[String], server: &str, limits: ServerOpti
     if let Some(caution) = settings.looks.caution() {
         let _ = writeln!(text, "          {caution}");
     }
-    if let Some(caution) = settings.order.caution() {
+    if let Some(caution) = settings.conduct.order().caution() {
         let _ = writeln!(text, "order     {caution}");
     }
     let _ = writeln!(

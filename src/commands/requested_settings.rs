@@ -21,14 +21,12 @@ pub fn asked(
     unanswered: Option<&str>,
     was: Option<&Resumed>,
 ) -> Result<Settings> {
-    settings::limit_counted(plan, request.max_time_s);
+    settings::limit_counted(plan, request.conduct.max_time_s);
     let interleave = settings::interleave(plan, request.interleave, unanswered)?;
     let fresh = || blocks(plan, &interleave, (arms, twins), client_memory);
     let blocks = was.map_or_else(fresh, |it| it.experiment.settings.blocks.clone());
     Ok(Settings {
         seed,
-        max_time_s: request.max_time_s,
-        order: request.order.unwrap_or_default(),
         interleave,
         blocks,
         measured_s: request.measured_s.unwrap_or(if request.quick {
@@ -37,10 +35,7 @@ pub fn asked(
             settings::MEASURED_S
         }),
         looks: looks(request),
-        gates: request.gates.clone(),
-        gate_unclear: request.gate_unclear,
-        figures_only: request.figures_only,
-        tap_last_round: request.tap_last_round,
+        conduct: request.conduct.clone(),
         keep_awake: !request.no_keep_awake,
     })
 }
@@ -50,9 +45,9 @@ fn looks(request: &Request) -> LookPlan {
         (false, None) => LookPlan::standard(),
         (true, None) => LookPlan::quick(),
         (quick, Some(rounds)) => {
-            LookPlan::fixed(rounds + u32::from(request.tap_last_round)).quickly(quick)
+            LookPlan::fixed(rounds + u32::from(request.conduct.tap_last_round)).quickly(quick)
         }
     };
     let compares = |gate: &String| ObjectiveGate::parse(gate).is_ok_and(|it| it.compares());
-    if request.gates.iter().any(compares) { plan.with_gates() } else { plan }
+    if request.conduct.gates.iter().any(compares) { plan.with_gates() } else { plan }
 }

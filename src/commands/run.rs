@@ -267,13 +267,13 @@ fn check_resumed(places: &[Place], planned: &Planned, arms: &[Arm<'_>]) -> Resul
 /// Says what will be made, and how long that takes.
 fn announce(planned: &Planned, installed: &Installed, twins: usize, places: usize) {
     let settings = &planned.settings;
-    let judged = !settings.figures_only;
+    let judged = !settings.conduct.figures_only;
     say::tell(&format!(
         "about {} to the first look ({}{}{}, {}{}{}, {}{})",
         duration(planned.until_look() * places as u32),
         counted(settings.looks.first_rounds(), "round"),
         if places > 1 { " on each server" } else { "" },
-        if settings.tap_last_round { ", the last one through the tap" } else { "" },
+        if settings.conduct.tap_last_round { ", the last one through the tap" } else { "" },
         counted((installed.arms.len() + twins) as u64, "arm"),
         if judged { " with the A/A arm" } else { "" },
         if twins > 1 { " and the direct one" } else { "" },

@@ -56,8 +56,11 @@ impl<'a> RunPlan<'a> {
         let (arms, unavailable) = arms::choose(&drivers, manifests)?;
         workload.fit(arms::processes(&workload.plan, &arms));
         // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-        let twins =
-            if request.figures_only { 0 } else { 1 + usize::from(request.goes_through_the_tap()) };
+        let twins = if request.conduct.figures_only {
+            0
+        } else {
+            1 + usize::from(request.goes_through_the_tap())
+        };
         let unanswered = unanswered(request, &options, &workload.plan, &arms)?;
         let (plan, all) = (&mut workload.plan, (&arms[..], twins));
         let (memory, unanswered) = (client_memory.as_ref(), unanswered.as_deref());

@@ -111,7 +111,7 @@ fn the_drivers_of_then_and_of_today() {
     let (experiment, runs) = read(&lab);
     assert_eq!(experiment.ended, Some(Ended::Completed));
     assert!(experiment.server.version.starts_with("4.4."), "{:?}", experiment.server);
-    assert!(experiment.settings.figures_only && experiment.settings.tap_last_round);
+    assert!(experiment.settings.conduct.figures_only && experiment.settings.conduct.tap_last_round);
     let producers = producers(&experiment);
     assert_eq!(runs.len(), 2 * producers.len(), "{}", stderr(&output));
     for run in &runs {

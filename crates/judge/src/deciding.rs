@@ -12,7 +12,8 @@ use stats::looks::Deciding;
 /// folders count as well.
 pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Deciding> {
     let AnalysisOutcome { analysis, compared } = analyse(folder, experiment)?;
-    let gates = experiment.settings.gates.iter().filter_map(|text| ObjectiveGate::parse(text).ok());
+    let gates =
+        experiment.settings.conduct.gates.iter().filter_map(|text| ObjectiveGate::parse(text).ok());
     Ok(Deciding {
         comparisons: compared,
         gates_open: gates.map(|gate| gate.undecided(&analysis)).sum(),

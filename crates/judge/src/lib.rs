@@ -39,7 +39,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<AnalysisOutco
                 .to_owned(),
         );
     }
-    warnings.extend(experiment.settings.order.caution().map(str::to_owned));
+    warnings.extend(experiment.settings.conduct.order().caution().map(str::to_owned));
     warnings.extend(experiment.settings.blocks.as_ref().map(Blocks::sentence));
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     if let Some((count, what)) = rounds.restless() {
@@ -98,7 +98,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<AnalysisOutco
         warnings,
     };
     let settings = &experiment.settings;
-    keep(&mut analysis, &settings.gates, settings.gate_unclear);
+    keep(&mut analysis, &settings.conduct.gates, settings.conduct.gate_unclear);
     Ok(AnalysisOutcome { analysis, compared: compared.deciding })
 }
 

@@ -31,7 +31,7 @@ pub struct ArmGroup {
 /// its baseline would look like a step between two versions (decision 0075).
 pub fn groups(settings: &Settings, arms: usize, rng: &mut ChaCha8Rng) -> Vec<ArmGroup> {
     let mut order: Vec<usize> = (0..arms).collect();
-    arrange(settings.order, &mut order, |arm| arm, rng);
+    arrange(settings.conduct.order(), &mut order, |arm| arm, rng);
     if is_alone(&settings.interleave) {
         let group = |(place, arm)| ArmGroup { arms: vec![arm], first: place, block: 0 };
         return (0..).zip(order).map(group).collect();
@@ -40,14 +40,14 @@ pub fn groups(settings: &Settings, arms: usize, rng: &mut ChaCha8Rng) -> Vec<Arm
         return vec![ArmGroup { arms: order, first: 0, block: 0 }];
     };
     order.retain(|arm| *arm != 0);
-    if settings.order != Order::Shuffled {
+    if settings.conduct.order() != Order::Shuffled {
         // The order asked for holds within a block. Dealt by it, blocks would belong to arms.
         shuffle(&mut order, rng);
     }
     let deal = |block: u32| {
         let dealt = order.iter().skip(block as usize).step_by(blocks.count as usize);
         let mut arms: Vec<usize> = dealt.chain([&0]).copied().collect();
-        arrange(settings.order, &mut arms, |place| place, rng);
+        arrange(settings.conduct.order(), &mut arms, |place| place, rng);
         ArmGroup { arms, first: 0, block }
     };
     (0..blocks.count).map(deal).collect()

@@ -55,7 +55,7 @@ pub async fn warm_up(
     let mut seconds: Vec<(f64, u64)> = vec![(0.0, 0); arms.len()];
     while left.iter().any(|left| !left.is_zero()) {
         let mut order: Vec<usize> = (0..arms.len()).filter(|&at| !left[at].is_zero()).collect();
-        let asked = context.settings().order;
+        let asked = context.settings().conduct.order();
         arrange(asked, &mut order, |place| arms[place].index, context.rng);
         for place in order {
             let world = &mut *context.world;
@@ -134,7 +134,7 @@ pub async fn take_turns(
     measured: &mut [MeasuredPhase],
 ) -> Result<()> {
     let _awake = context.world.machine.awake.as_ref().map(Awake::spin);
-    let (phase, asked) = (context.phase(), context.settings().order);
+    let (phase, asked) = (context.phase(), context.settings().conduct.order());
     let mut done = vec![false; arms.len()];
     let mut is_late = false;
     let mut laps = Laps { done: 0, planned: turns.planned, error: None };

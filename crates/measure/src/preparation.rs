@@ -240,7 +240,7 @@ impl Setup {
     pub(crate) fn named(&self) -> Vec<Named> {
         let arms = &self.installed.arms;
         let mut named: Vec<_> = arms.iter().cloned().map(|(id, it)| (id, it, "")).collect();
-        if self.planned.settings.figures_only {
+        if self.planned.settings.conduct.figures_only {
             return named;
         }
         let (id, baseline) = arms[0].clone();

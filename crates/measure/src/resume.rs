@@ -99,7 +99,7 @@ impl Resumed {
         // Blocks stay as they were, whatever memory is free now.
         let dealt = then.blocks.as_ref().is_none_or(|it| it.fit(was.arms.len()));
         let same = then.looks == now.looks
-            && then.order == now.order
+            && then.conduct.order() == now.conduct.order()
             && interleaved
             && then.interleave.iter().all(a_turn)
             && dealt;

@@ -73,7 +73,7 @@ impl Runner {
                 self.world.folder.write_experiment(&self.experiment)?;
             }
             let baseline_lost = self.configurations[0].losses.len() >= LOST_ROUNDS_MAX;
-            if baseline_lost && !self.experiment.settings.figures_only {
+            if baseline_lost && !self.experiment.settings.conduct.figures_only {
                 let base = &self.experiment.arms[0].id;
                 self.world.progress.note(&format!(
                     "no further rounds: the baseline {base} is lost, and without it nothing can be \
@@ -87,7 +87,7 @@ impl Runner {
     /// The standing after a round, and whether it is enough. Without verdicts all rounds are made
     /// that were asked for.
     fn look(&mut self, round: u32, look: Look) -> Result<NextStep> {
-        if self.experiment.settings.figures_only {
+        if self.experiment.settings.conduct.figures_only {
             return Ok(NextStep::Stop);
         }
         let deciding = (self.judge.deciding)(&self.world.folder, &self.experiment)?;

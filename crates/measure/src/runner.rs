@@ -178,7 +178,7 @@ impl Runner {
     /// Whether a round goes through the tap: each one, or the last one alone.
     pub fn taps_round(&self, round: u32) -> bool {
         let settings = &self.experiment.settings;
-        let first = if settings.tap_last_round { settings.looks.first_rounds() } else { 1 };
+        let first = if settings.conduct.tap_last_round { settings.looks.first_rounds() } else { 1 };
         self.world.server.tap.is_some() && round >= first
     }
 

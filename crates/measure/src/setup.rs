@@ -159,7 +159,7 @@ impl Setup {
     pub(crate) fn progress(&self) -> LiveProgress {
         let ids = self.named().into_iter().map(|(id, ..)| id).collect();
         let rounds = self.planned.settings.looks.first_rounds();
-        let arms = (ids, !self.planned.settings.figures_only);
+        let arms = (ids, !self.planned.settings.conduct.figures_only);
         LiveProgress::new(&self.place.name, arms, rounds, self.planned.estimate.round)
     }
 

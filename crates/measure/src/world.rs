@@ -87,6 +87,6 @@ impl<'a> PhaseContext<'a> {
 
     /// What `--max-time` allows: an operation may take as long.
     pub fn longest(&self) -> Duration {
-        self.settings().max_time_s.map(Duration::from_secs_f64).unwrap_or_default()
+        self.settings().conduct.max_time_s.map(Duration::from_secs_f64).unwrap_or_default()
     }
 }

@@ -250,7 +250,7 @@ fn records<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(Vec<T>, bo
 /// The same experiment with what an earlier version said by its study alone.
 fn of_any_version(mut experiment: Experiment) -> Experiment {
     let Some(study) = &experiment.study else { return experiment };
-    experiment.settings.figures_only = true;
+    experiment.settings.conduct.figures_only = true;
     for arm in &mut experiment.arms {
         let phases = study.phases.get(&arm.id).cloned();
         let original = study.originals.get(&arm.id).cloned();

@@ -18,7 +18,7 @@ pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{DriverShare, Request, ServerOptions};
 pub use crate::server_kind::ServerKind;
-pub use crate::settings::{Blocks, GateUnclear, PhaseInterleave, Settings, SizedBy};
+pub use crate::settings::{Blocks, Conduct, GateUnclear, PhaseInterleave, Settings, SizedBy};
 pub use crate::wire::{Link, Tap, TapCommand};
 use workload::plan::Plan;
 

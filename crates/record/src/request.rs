@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::GateUnclear;
+use crate::settings::Conduct;
 use crate::words::{BroughtAlong, BuiltIn, NoProgram, Nothing, Plain, Words};
 use base::error::Result;
-use stats::order::Order;
 use stats::threshold::Interleave;
 
 /// An experiment that is asked for. What follows from it (seed, versions, rounds, a plan) is in the
@@ -33,15 +32,8 @@ pub struct Request {
     pub quick: bool,
     /// Rounds, with one look at their end; None: looks at the usual rounds.
     pub rounds: Option<u32>,
-    /// Longest time of a phase that counts its operations, s.
-    pub max_time_s: Option<f64>,
-    /// Gates, as `--gate` takes them.
-    pub gates: Vec<String>,
-    pub gate_unclear: Option<GateUnclear>,
     /// How arms share the machine; None: in turns where they fit.
     pub interleave: Option<Interleave>,
-    /// Order of the arms; None: shuffled.
-    pub order: Option<Order>,
     /// Seed of all randomness; None: drawn.
     pub seed: Option<u64>,
     /// Server to start, as `--server` takes it; None: an embedded one.
@@ -65,10 +57,8 @@ pub struct Request {
     pub no_keep_awake: bool,
     /// Measured seconds of a phase that says none; None: the usual ones.
     pub measured_s: Option<f64>,
-    /// Whether it only measures: it has no A/A arm and no verdicts, and ends after its rounds.
-    pub figures_only: bool,
-    /// Whether one more round follows the others, which alone goes through the tap.
-    pub tap_last_round: bool,
+    #[serde(flatten)]
+    pub conduct: Conduct,
     /// What some drivers have to themselves, by the words of `drivers`.
     pub by_driver: BTreeMap<String, DriverShare>,
 }
@@ -121,7 +111,7 @@ impl Request {
         for (name, value) in self.options()? {
             say("--option", format!("{name}={value}"));
         }
-        for gate in &self.gates {
+        for gate in &self.conduct.gates {
             say("--gate", gate.clone());
         }
         let consumer = self.consumer.as_ref().map(Words::get).transpose()?;
@@ -130,10 +120,10 @@ impl Request {
         let limits = &self.server_limits;
         let others = [
             ("--consumer", consumer.map(str::to_owned)),
-            ("--max-time", self.max_time_s.map(|seconds| format!("{seconds}s"))),
-            ("--gate-unclear", self.gate_unclear.map(|it| it.word().to_owned())),
+            ("--max-time", self.conduct.max_time_s.map(|seconds| format!("{seconds}s"))),
+            ("--gate-unclear", self.conduct.gate_unclear.map(|it| it.word().to_owned())),
             ("--interleave", self.interleave.map(|it| it.word().to_owned())),
-            ("--order", self.order.map(|order| order.word().to_owned())),
+            ("--order", self.conduct.order.map(|order| order.word().to_owned())),
             ("--link", self.link.clone()),
             ("--client-memory", self.client_memory_bytes.map(size)),
             ("--server-cache", limits.cache_bytes.map(size)),
@@ -161,7 +151,7 @@ impl Request {
 
     /// Whether clients go through the tap in some round, to be timed or to be slowed down.
     pub fn goes_through_the_tap(&self) -> bool {
-        self.tap || self.tap_last_round || self.link.is_some()
+        self.tap || self.conduct.tap_last_round || self.link.is_some()
     }
 
     /// Puts it on this server, whatever it was on before.

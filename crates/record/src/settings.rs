@@ -14,34 +14,42 @@ pub struct Settings {
     pub seed: u64,
     /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
     pub looks: LookPlan,
-    /// The order of the arms at the start of a round and within its laps.
-    #[serde(default)]
-    pub order: Order,
     /// `turns` or `runs` for each phase, with the reason.
     pub interleave: Vec<PhaseInterleave>,
     /// Measured seconds per arm, phase and round.
     pub measured_s: f64,
-    /// `--max-time`: longest time of a counted phase for each arm and round, s.
-    #[serde(default)]
-    pub max_time_s: Option<f64>,
-    /// `--gate`: figures that the experiment has to keep, as they were written.
-    #[serde(default)]
-    pub gates: Vec<String>,
-    /// `--gate-unclear`: what a gate counts as that is not shown either way; None: neither.
-    #[serde(default)]
-    pub gate_unclear: Option<GateUnclear>,
-    /// Whether it only measures: no A/A arm, no verdicts, no more rounds than were asked for.
-    #[serde(default)]
-    pub figures_only: bool,
-    /// Whether the last round goes through the tap, and no other.
-    #[serde(default)]
-    pub tap_last_round: bool,
+    #[serde(flatten)]
+    pub conduct: Conduct,
     /// Whether cores may be kept awake during turns.
     #[serde(default)]
     pub keep_awake: bool,
     /// None: all arms of a round live at once, or each by itself.
     #[serde(default)]
     pub blocks: Option<Blocks>,
+}
+
+/// How an experiment is conducted: what a request asks for and an experiment keeps unchanged.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Conduct {
+    /// Longest time of a counted phase for each arm and round, s.
+    pub max_time_s: Option<f64>,
+    /// Figures that the experiment has to keep, as `--gate` takes them.
+    pub gates: Vec<String>,
+    /// What a gate counts as that is not shown either way; None: neither.
+    pub gate_unclear: Option<GateUnclear>,
+    /// The order of the arms at the start of a round and within its laps; None: shuffled.
+    pub order: Option<Order>,
+    /// Whether it only measures: no A/A arm, no verdicts, no more rounds than were asked for.
+    pub figures_only: bool,
+    /// Whether one more round follows the others, which alone goes through the tap.
+    pub tap_last_round: bool,
+}
+
+impl Conduct {
+    pub fn order(&self) -> Order {
+        self.order.unwrap_or_default()
+    }
 }
 
 /// What a gate counts as that is not shown either way.

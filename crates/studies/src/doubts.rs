@@ -46,7 +46,7 @@ impl Doubts {
     /// that `compares`.
     pub fn of(part: &str, experiment: &Experiment, runs: &[Run], compares: bool) -> Self {
         let rounds = Rounds::new(experiment, runs);
-        let judged = compares || !experiment.settings.figures_only;
+        let judged = compares || !experiment.settings.conduct.figures_only;
         let (mut found, mut cautions) = (Vec::new(), Vec::new());
         if judged {
             let Compared { rows, warnings, .. } = compare_all(experiment, &rounds);
@@ -178,7 +178,7 @@ pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
 /// Facts on any experiment of a study that a reader needs beside its tables.
 fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(experiment.settings.order.caution().map(str::to_owned));
+    notes.extend(experiment.settings.conduct.order().caution().map(str::to_owned));
     for it in &experiment.unavailable {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }

@@ -110,7 +110,8 @@ struct Finished<'a> {
 impl Finished<'_> {
     fn table(&self) -> StudyTable {
         let Self { study, definition, outcome, cells } = self;
-        let compares = outcome.made.iter().any(|made| !made.experiment.settings.figures_only);
+        let compares =
+            outcome.made.iter().any(|made| !made.experiment.settings.conduct.figures_only);
         let mut doubts = doubts::of_parts(outcome, compares);
         if study.judges_disturbed() {
             doubts.iter_mut().for_each(Doubts::forget_busy);

@@ -8,6 +8,7 @@ use crate::definition::{Asked, Definition};
 use crate::frame::{Cells, EvidenceRow, StudyAnswer};
 use crate::outcome::Outcome;
 use base::error::{Error, Result};
+use record::records::Conduct;
 use record::request::Request;
 use record::study_folder::StudyPart;
 use record::words::Words;
@@ -143,7 +144,7 @@ pub(crate) fn part<'a>(
         drivers: drivers.iter().map(Words::new).collect(),
         rounds: Some(rounds),
         quick: false,
-        figures_only: true,
+        conduct: Conduct { figures_only: true, ..asked.request.conduct.clone() },
         ..asked.request.clone()
     };
     StudyPart { name: name.to_owned(), request, needs: None }

@@ -118,11 +118,11 @@ impl ServerSide<'_> {
         let settings = &self.experiment.settings;
         let names = [one.baseline.as_str(), one.arm.as_str()];
         let mut found = across(names, quantity, [&of_one, &of_two], settings.looks.quick);
-        settings.order.remark(&mut found.sentence);
+        settings.conduct.order().remark(&mut found.sentence);
         Some(ComparisonRow {
             from: Some(self.server.to_owned()),
             to: Some(other.server.to_owned()),
-            found: Comparison { order: settings.order, ..found },
+            found: Comparison { order: settings.conduct.order(), ..found },
             ..one.clone()
         })
     }

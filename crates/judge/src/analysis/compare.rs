@@ -271,11 +271,11 @@ impl PhaseComparison<'_> {
         {
             wording::append(&mut found.sentence, &format!("({axis})"));
         }
-        self.experiment.settings.order.remark(&mut found.sentence);
+        self.experiment.settings.conduct.order().remark(&mut found.sentence);
     }
 
     fn row(&self, arm: &Arm, figure: &OperationMetric, judged: &Judged) -> ComparisonRow {
-        let order = self.experiment.settings.order;
+        let order = self.experiment.settings.conduct.order();
         let of_time = judged.drift.as_ref().filter(|_| judged.measure == 0);
         let drift = of_time.map(|drift| drift.row(order));
         ComparisonRow {

@@ -35,7 +35,7 @@ impl<'a> Rounds<'a> {
         let begun: BTreeSet<u32> = runs.iter().map(|run| run.round).collect();
         let numbers: Vec<u32> = begun.into_iter().filter(whole).collect();
         // Without verdicts an experiment keeps to the rounds that it was asked for.
-        let judged = !experiment.settings.figures_only;
+        let judged = !experiment.settings.conduct.figures_only;
         let around = around(&by_key, &numbers);
         let disturbed: Vec<bool> = around.iter().map(|it| judged && it.is_disturbed()).collect();
         let (look, step) = experiment.settings.looks.standing(&disturbed);

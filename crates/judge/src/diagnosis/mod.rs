@@ -82,7 +82,7 @@ pub fn findings(evidence: &DiagnosisInput<'_>) -> Vec<Finding> {
         }
     }
     for finding in found.iter_mut().filter(|it| COMPARING.contains(&it.rule.as_str())) {
-        evidence.experiment.settings.order.remark(&mut finding.sentence);
+        evidence.experiment.settings.conduct.order().remark(&mut finding.sentence);
     }
     found
 }

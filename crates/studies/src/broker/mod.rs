@@ -75,7 +75,7 @@ impl Study for BrokerStudy {
         let part = part(CURSOR, &definition.workload, own, &drivers, rounds, asked);
         Ok(vec![part.with(|request| {
             request.consumer = asked.flags.get(CONSUMER).map(Words::new);
-            request.tap_last_round = true;
+            request.conduct.tap_last_round = true;
             let arms = definition.arms_asked(asked).into_iter();
             request.by_driver = arms.filter_map(Arm::share).collect();
         })])

@@ -342,7 +342,7 @@ fn parts_are_a_star_of_the_original_s_sizes() {
     let parts = scaled(1.0);
     let of = |name: &str| {
         let part = parts.iter().find(|it| it.name == name).expect(name);
-        assert!(part.request.figures_only);
+        assert!(part.request.conduct.figures_only);
         words(part)
     };
     let largest = of("one-way-10m");

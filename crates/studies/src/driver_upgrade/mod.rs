@@ -91,20 +91,20 @@ impl Study for DriverUpgradeStudy {
         let ends = ends(&arms);
         let usual =
             |name: &str, arms: &[String]| part(name, "driver-upgrade", arms, &[CREATE, READ]);
-        let order = |order: Order| move |request: &mut Request| request.order = Some(order);
+        let order = |order: Order| move |request: &mut Request| request.conduct.order = Some(order);
         // Fewer than the threads: some have to wait.
         let connections = (threads * 6 / 10).max(CONNECTIONS_MIN) as u32;
         // The last of the ten builds has both ways to call it.
         let both_apis = asked.request.drivers.is_empty();
         let mut parts = vec![
-            usual(VERSIONS, &arms).with(|request| request.figures_only = false),
+            usual(VERSIONS, &arms).with(|request| request.conduct.figures_only = false),
             usual(CONCERN, &by_concern(&ends, both_apis)),
             usual(REVERSE, &ends).with(order(Order::Reverse)),
             part(GROWING, "growing", &ends, &[]).with(order(Order::Given)),
             usual(CONNECTIONS, &ends)
                 .with(|request| request.server_limits.connections = Some(connections)),
             usual(WIRE, &ends).with(|request| {
-                (request.figures_only, request.tap) = (false, true);
+                (request.conduct.figures_only, request.tap) = (false, true);
             }),
             part(UNWAITED, "driver-upgrade", &ends, &[UNWAITED]),
         ];

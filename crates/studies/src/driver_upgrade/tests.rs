@@ -30,7 +30,7 @@ fn parts_have_every_version_or_the_ends_of_each_line() {
     let ends = || ends.clone();
     let concern = ["a@1/w=0", "a@3/w=0", "b@7/w=0", "a@1/w=1", "a@3/w=1", "b@7/w=1"];
     assert_eq!(of, [every, concern.to_vec(), ends(), ends(), ends(), ends(), ends()]);
-    assert_eq!(parts.iter().filter(|part| !part.request.figures_only).count(), 2);
+    assert_eq!(parts.iter().filter(|part| !part.request.conduct.figures_only).count(), 2);
 }
 
 #[test]

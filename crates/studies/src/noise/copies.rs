@@ -82,7 +82,7 @@ fn push_machine(made: &Made<'_>, disturbed: &Disturbed, cells: &mut Cells) {
 /// Copies are told by their ids: the second has `#2`.
 fn push_phase(made: &Made<'_>, rounds: &Rounds<'_>, phase: &str, cells: &mut Cells) {
     let arms = &made.experiment.arms;
-    let caution = made.experiment.settings.order.caution();
+    let caution = made.experiment.settings.conduct.order().caution();
     let arm_round_s = cells.median([made.part, "", SERVER, "arm_round_s"]);
     let mut groups: Vec<(&str, Vec<f64>)> = Vec::new();
     for first in arms {

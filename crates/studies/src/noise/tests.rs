@@ -172,7 +172,7 @@ fn a_rough_machine_is_told_how_many_rounds_to_ask_for() {
 #[test]
 fn a_fixed_order_is_said_in_what_compares() {
     let (mut experiment, runs) = made_up(6, 0.03, |_| 0.0);
-    experiment.settings.order = Order::Reverse;
+    experiment.settings.conduct.order = Some(Order::Reverse);
     let analysis = analyse(&experiment, &runs);
     let caution = Order::Reverse.caution().expect("one");
     let words = &found(&analysis, "told-find_one").rows[0].words;
