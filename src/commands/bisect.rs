@@ -54,8 +54,7 @@ const IN_A_ROW_MAX: u32 = 10;
 const FIRST: [&str; 2] = ["00-scan", "00-ends"];
 
 pub async fn run(args: BisectArgs) -> Result<()> {
-    let ask = args.run.ask()?;
-    search(ask, args.metric).await
+    search(args.run.ask()?, args.metric).await
 }
 
 async fn search(ask: Ask, metric: Metric) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Take;
-use super::run::{interrupted, shown, worth};
+use super::experiment_end::{interrupted, shown, worth};
 use crate::ask::Ask;
 use crate::cli::ReportArgs;
 use base::error::{Error, Exit, Result};

@@ -8,7 +8,7 @@ use crate::ask::Here;
 use base::error::{Error, Result};
 use base::live::{self, Viewer};
 use base::say;
-use report::live::LiveServer;
+use report::live_server::LiveServer;
 
 /// The page until the end of its run.
 pub struct LivePage(Arc<LiveFolder>);

@@ -9,6 +9,7 @@ pub mod diagnose;
 pub mod diff;
 pub mod drivers;
 pub mod environments;
+mod experiment_end;
 pub mod experiment_history;
 mod joint_reports;
 mod live_page;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Take;
-use super::run::gates;
+use super::experiment_end::gates;
 use crate::cli::{DetailsArgs, HistoryFlag, ReportArgs};
 use base::error::{Error, Result};
 use base::strings::shell_quoted;

@@ -5,15 +5,14 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
 use crate::ask::{Ask, Here};
+use crate::commands::experiment_end::{interrupted, shown, worth};
 use crate::commands::live_page;
 use crate::commands::plan_text;
 use crate::commands::run_plan::{RunPlan, drawn_seed};
 use adapter::manifest::{Manifest, discover};
-use base::error::{Error, Exit, Result};
-use base::strings::shell_quoted;
+use base::error::Result;
 use format::counted;
-use judge::analysis::latencies::latencies;
-use judge::analysis::types::{Analysis, Objective};
+use judge::analysis::types::Analysis;
 use measure::arms::{self, Arm};
 use measure::capacity;
 use measure::install::{self, How, Installed, Wanted, install_all};
@@ -31,13 +30,12 @@ use record::request::Request;
 use record::servers_folder::{Part, Servers};
 use record::unbegun;
 use record::words::Words;
-use report::{Report, html, terminal};
 use server::{ServerChoice, mask_uri};
 
 /// Runs the verb on one server.
 ///
 /// # Errors
-/// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
+/// Everything a user can fix; exit code 6 when nothing could be compared.
 pub async fn run(ask: Ask) -> Result<()> {
     let Some(analysis) = one(&ask, Wanted::Alone, true, None).await? else { return Ok(()) };
     print_json(&ask, &analysis)?;
@@ -50,34 +48,6 @@ fn print_json(ask: &Ask, analysis: &Analysis) -> Result<()> {
     }
     let text = serde_json::to_string_pretty(analysis).expect("analyses serialise");
     super::print_result(format!("{text}\n").as_bytes())
-}
-
-/// The exit code of experiments that are whole.
-pub fn worth(analyses: &[&Analysis]) -> Result<()> {
-    gates(analyses)?;
-    if !analyses.is_empty() && analyses.iter().all(|it| it.nothing_comparable()) {
-        return Err(Error::new(
-            Exit::RunInvalid,
-            "no comparison could be made: each one is NOT COMPARABLE",
-            "see the reasons in the report above",
-        ));
-    }
-    Ok(())
-}
-
-/// The exit code of the gates that were asked for.
-pub fn gates(analyses: &[&Analysis]) -> Result<()> {
-    let any = |wanted| analyses.iter().any(|it| it.has_gate(wanted));
-    if any(Objective::Broken) {
-        let hint = "see which one in the report";
-        return Err(Error::new(Exit::GateFailed, "a gate is broken", hint));
-    }
-    if any(Objective::Open) {
-        let hint = "see which one in the report; give more --rounds, or decide it with \
-                    --gate-unclear fail or pass";
-        return Err(Error::new(Exit::GateUnclear, "a gate is not shown either way", hint));
-    }
-    Ok(())
 }
 
 /// Goes on with an experiment that was made as `ask` has it.
@@ -336,24 +306,4 @@ fn show(folder: &Folder, here: &Here) -> Result<Analysis> {
         return Err(interrupted(folder.path()));
     }
     printed.map(|()| analysis)
-}
-
-/// Writes the page of an experiment; its text for a terminal.
-pub fn shown(folder: &Folder, analysis: &Analysis, details: bool) -> Result<String> {
-    let runs = folder.runs()?;
-    let mut options = super::terminal_options(details);
-    let (_, experiment) = Folder::open(folder.path())?;
-    let (series, latencies) = (folder.series()?, latencies(folder, &experiment, &runs)?);
-    let (series, latencies) = (&series, &latencies[..]);
-    let page = Report { analysis, runs: &runs, series, latencies, options: &options };
-    folder.write_whole("report.html", page.text(html::FORMAT)?.as_bytes())?;
-    options.page = Some(folder.join("report.html").display().to_string());
-    let report = Report { analysis, runs: &runs, series, latencies, options: &options };
-    report.text(terminal::FORMAT)
-}
-
-/// The error of an experiment that was interrupted, with the way on.
-pub fn interrupted(folder: &Path) -> Error {
-    let hint = format!("to go on: mongodyno resume {}", shell_quoted(&folder.display()));
-    Error::new(Exit::Interrupted, "interrupted", hint)
 }

@@ -52,12 +52,7 @@ pub async fn run(args: StudyArgs) -> Result<()> {
     let folder = ask.here.out.clone().unwrap_or_else(results);
     new_or_empty(&folder)?;
     let open = parts.iter().enumerate().map(|(at, part)| {
-        let here = Here {
-            out: Some(folder.join(&part.name)),
-            json: true,
-            live: false,
-            ..ask.here.clone()
-        };
+        let here = Here { out: Some(folder.join(&part.name)), json: true, ..ask.here.clone() };
         let ask = Ask { request: part.request.clone(), here };
         Open { at, part: part.clone(), ask, resumed: None }
     });
@@ -149,7 +144,6 @@ fn own_args(args: &ResumeArgs, part: &StudyPart) -> ResumeArgs {
     });
     let mut own = ResumeArgs { folder: args.folder.join(&part.name), server, ..args.clone() };
     own.json = true; // its report is a part of the study's
-    own.live.live = false;
     if request.uri.is_none() {
         own.at.uri = None;
     }
@@ -196,6 +190,9 @@ async fn go_on(
     }
     record.write(folder)?;
     let _live = live_page::serve(here, folder)?;
+    for it in &mut open {
+        it.ask.here.live = false; // the study has the page
+    }
     let (started, mut begun) = (Instant::now(), false);
     let fitting = open.into_iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
     for (Open { at, part, ask, resumed }, PartFit { takes, .. }) in fitting {

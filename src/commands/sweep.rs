@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use super::experiment_end::shown;
 use super::joint_reports::finish;
 use super::live_page;
-use super::run::{make, places, shown};
+use super::run::{make, places};
 use super::run_plan::drawn_seed;
 use crate::ask::{Ask, Here};
 use base::error::{Error, Result};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::browser;
 use crate::fake_support::Lab;
 use crate::support::{comes_true, skip, wait_until};
-use report::live::LiveServer;
+use report::live_server::LiveServer;
 use serde_json::Value;
 
 /// The address that a run of the lab has printed.

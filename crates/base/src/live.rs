@@ -25,7 +25,7 @@ pub trait Viewer: Send + Sync {
     /// Shows the state: in a few words, which change with each round, and all that is said of it.
     fn show(&self, state: &str, words: &str);
 
-    /// A finished round is in its folder, and another one follows. Nothing is measured meanwhile.
+    /// Shows the finished rounds.
     fn round_ended(&self);
 }
 
@@ -37,6 +37,14 @@ pub fn set_viewer(viewer: Option<Arc<dyn Viewer>>) {
 
 pub fn viewer() -> Option<Arc<dyn Viewer>> {
     VIEWER.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Lets the live page show the finished rounds. Another one follows, and nothing is measured
+/// meanwhile.
+pub fn rounds_ended(rounds: u32) {
+    if let Some(viewer) = viewer().filter(|_| rounds > 0) {
+        viewer.round_ended();
+    }
 }
 
 /// From now on nothing says how far the work is. Warnings are still written.

@@ -172,10 +172,8 @@ impl LiveProgress {
 
     /// The state for the live page, which changes with each round.
     fn state(&self) -> String {
-        match self.round {
-            0 => format!("{}run under way", self.label),
-            round => format!("{}run under way: round {round} of {}", self.label, self.rounds),
-        }
+        let round = self.round.max(1);
+        format!("{}run under way: round {round} of {}", self.label, self.rounds)
     }
 
     fn show(&self) {

@@ -19,7 +19,6 @@ use crate::token::HeldToken;
 use crate::unacknowledged;
 use crate::world::PhaseContext;
 use base::error::{Error, Result};
-use base::live;
 use record::machine::Reading;
 use record::records::{Experiment, LostPhase, PhaseRun, Run};
 use record::samples::SAMPLE_BUDGET_BYTES;
@@ -59,9 +58,7 @@ impl Runner {
                 return Ok(());
             }
             self.world.stop.check()?;
-            if let Some(viewer) = live::viewer().filter(|_| round > 0) {
-                viewer.round_ended();
-            }
+            base::live::rounds_ended(round);
             let round = round + 1;
             self.world.progress.round(round);
             // Each round has its own randomness, so that a round made again is the same.

@@ -26,7 +26,7 @@ mod joint_report;
 pub mod json;
 mod junit;
 mod lines;
-pub mod live;
+pub mod live_server;
 mod load_charts;
 mod markdown;
 mod markup;

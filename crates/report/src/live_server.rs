@@ -1,7 +1,7 @@
 //! The page of a run under way, for the browsers of this machine.
 //!
-//! A client has no queue: it is sent the newest state when it has taken the one before. All of them
-//! are served by threads of their own, so that none can hold the run or another client.
+//! A client has no queue: it is sent the newest state when it has taken the one before. Each is
+//! served by a separate thread, so that none can hold the run or another client.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -32,12 +32,12 @@ const HEAD: &str = "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n\
 
 /// The server of the page. It ends with the program.
 pub struct LiveServer {
-    own: Arc<Own>,
-    shared: Arc<Shared>,
+    own: Arc<LiveSite>,
+    shared: Arc<LiveShared>,
 }
 
 /// What never changes.
-struct Own {
+struct LiveSite {
     /// Address and port, as a browser writes them in `Host`.
     origin: String,
     /// Path with the token.
@@ -47,25 +47,25 @@ struct Own {
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct LiveShared {
+    state: Mutex<LiveState>,
     changed: Condvar,
 }
 
 /// The newest state. An event is empty before there is one.
 #[derive(Default)]
-struct State {
-    progress: Event,
-    page: Event,
+struct LiveState {
+    progress: LiveEvent,
+    page: LiveEvent,
     ended: bool,
     clients: usize,
 }
 
 /// An event as it is sent, and its number.
 #[derive(Default, Clone)]
-struct Event(u64, Arc<str>);
+struct LiveEvent(u64, Arc<str>);
 
-impl Event {
+impl LiveEvent {
     fn set(&mut self, name: &str, data: &serde_json::Value) {
         *self = Self(self.0 + 1, format!("event: {name}\ndata: {data}\n\n").into());
     }
@@ -78,12 +78,13 @@ impl LiveServer {
         let mut secret = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         let token = format!("{:032x}", u128::from_ne_bytes(secret));
-        let (origin, shared) = (listener.local_addr()?.to_string(), Arc::<Shared>::default());
-        let own: Arc<Own> = Own { origin, path: format!("/{token}/"), shell: shell()? }.into();
+        let (origin, shared) = (listener.local_addr()?.to_string(), Arc::<LiveShared>::default());
+        let own: Arc<LiveSite> =
+            LiveSite { origin, path: format!("/{token}/"), shell: shell()? }.into();
         let server = Self { own: Arc::clone(&own), shared: Arc::clone(&shared) };
         thread::Builder::new().name("live".to_owned()).spawn(move || {
             for stream in listener.incoming().flatten() {
-                let Some(client) = Client::enter(&shared) else { continue };
+                let Some(client) = LiveClient::enter(&shared) else { continue };
                 let own = Arc::clone(&own);
                 // Without a thread the connection ends. A client that goes is no error.
                 let client = move || drop(answer(&own, &client.0, stream));
@@ -114,13 +115,13 @@ impl LiveServer {
             self.publish(page);
         }
         self.shared.say("ended", words, true);
-        let is_served = |state: &mut State| state.clients > 0;
+        let is_served = |state: &mut LiveState| state.clients > 0;
         drop(self.shared.changed.wait_timeout_while(self.shared.state(), FAREWELL, is_served));
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl LiveShared {
+    fn state(&self) -> MutexGuard<'_, LiveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +136,7 @@ impl Shared {
     fn feed(&self, client: &mut TcpStream) -> io::Result<()> {
         let mut seen = (0, 0);
         loop {
-            let same = |it: &mut State| (it.page.0, it.progress.0) == seen && !it.ended;
+            let same = |it: &mut LiveState| (it.page.0, it.progress.0) == seen && !it.ended;
             let waited = self.changed.wait_timeout_while(self.state(), SIGN_EVERY, same);
             let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let (page, progress, ended) = (state.page.clone(), state.progress.clone(), state.ended);
@@ -154,11 +155,11 @@ impl Shared {
 }
 
 /// One of the clients, until it is dropped.
-struct Client(Arc<Shared>);
+struct LiveClient(Arc<LiveShared>);
 
-impl Client {
+impl LiveClient {
     /// None where there are enough.
-    fn enter(shared: &Arc<Shared>) -> Option<Self> {
+    fn enter(shared: &Arc<LiveShared>) -> Option<Self> {
         let mut state = shared.state();
         if state.clients == CLIENTS_MAX {
             return None;
@@ -168,7 +169,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for LiveClient {
     fn drop(&mut self) {
         self.0.state().clients -= 1;
         self.0.changed.notify_all();
@@ -177,7 +178,7 @@ impl Drop for Client {
 
 /// Answers the one request of a connection. A request by another name than the own address comes
 /// from a page of somebody else, whose name server says that its host is this machine.
-fn answer(own: &Own, shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+fn answer(own: &LiveSite, shared: &LiveShared, mut stream: TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut bytes = vec![0; REQUEST_BYTES_MAX];
