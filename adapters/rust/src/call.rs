@@ -43,7 +43,7 @@ pub struct Options {
     pub upsert: Option<bool>,
     pub batch_size: Option<u32>,
     pub sum_field: Option<String>,
-    /// Of a distinct.
+    /// Field of a distinct.
     #[serde(default)]
     pub field: String,
     pub write_concern: Option<Value>,

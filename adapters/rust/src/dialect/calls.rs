@@ -86,7 +86,7 @@ pub struct Call<'a> {
     pub items: &'a api::Collection<mongodb::bson::Document>,
     pub options: &'a Options,
     pub given: &'a mut Given,
-    /// Of a part of a transaction.
+    /// Session of a part of a transaction.
     pub session: Option<&'a mut ClientSession>,
 }
 

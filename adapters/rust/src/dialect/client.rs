@@ -124,7 +124,7 @@ pub async fn handshake() -> Result<Document, Failure> {
 
 /// The targets of an operation's calls with one client.
 pub struct Target {
-    /// That of a transaction, and its concerns.
+    /// Client and concerns of a transaction.
     pub client: Client,
     pub concerns: TransactionOptions,
     pub database: Database,
