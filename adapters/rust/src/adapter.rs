@@ -1,5 +1,8 @@
 //! The mongodyno adapter of the official MongoDB driver for Rust: reads a message, answers it.
 
+// Drivers before 2.5 have no loop of transactions, so what it would use is unused there.
+#![cfg_attr(not(feature = "transactions"), allow(dead_code, unused))]
+
 #[cfg(feature = "v2")]
 extern crate mongodb2 as mongodb;
 
