@@ -14,6 +14,7 @@ struct target {
     mongoc_collection_t *collection;
     mongoc_read_prefs_t *preference; /* null: the client's */
     bson_t options;                  /* that never change */
+    mongoc_transaction_opt_t *transaction;
     bool acknowledged;
 };
 
@@ -48,6 +49,8 @@ static void fail(answer *got, const bson_error_t *error, const bson_t *reply) {
     got->outcome = late ? TIMED_OUT : FAILED;
     snprintf(got->name, sizeof got->name, "%s", server_name ? server_name : name);
     snprintf(got->message, sizeof got->message, "%s", error->message);
+    if (got->reply && reply)
+        bson_concat(got->reply, reply);
     /* The driver cuts messages at a byte. */
     size_t length = strlen(got->message);
     while (!bson_utf8_validate(got->message, length, false))
@@ -224,6 +227,7 @@ static void find_one_and_update(target *at, given *with, answer *got) {
     bson_error_t error;
     mongoc_find_and_modify_opts_t *options = mongoc_find_and_modify_opts_new();
     mongoc_find_and_modify_opts_set_update(options, with->list[1]);
+    mongoc_find_and_modify_opts_append(options, &at->options);
     const bson_t *reading = &at->of->reading;
     bson_t part, extra = BSON_INITIALIZER;
     if (document_in(reading, "sort", &part))
@@ -316,6 +320,68 @@ static void drop(target *at, given *with, answer *got) {
         fail(got, &error, NULL);
 }
 
+/* What the callback of a transaction is given. */
+struct attempts {
+    target *at;
+    given *with;
+    answer *got;
+    int64_t begun;
+};
+
+/* Calls a part in a session; `options` are those of finds. */
+static bool call_part(target *at, given *with, mongoc_client_session_t *in, answer *got,
+                      bson_error_t *error) {
+    target own = *at;
+    bson_copy_to(&at->options, &own.options);
+    bson_init(&with->options);
+    call_ready(at, with);
+    bool done = mongoc_client_session_append(in, &own.options, error) &&
+                mongoc_client_session_append(in, &with->options, error);
+    if (done)
+        at->of->kind->call(&own, with, got);
+    else
+        fail(got, error, NULL);
+    bson_destroy(&with->options);
+    bson_destroy(&own.options);
+    return got->outcome == RIGHT;
+}
+
+/* One attempt of the driver's loop, which reads from the reply whether it may try again. */
+static bool attempt(mongoc_client_session_t *in, void *context, bson_t **reply,
+                    bson_error_t *error) {
+    struct attempts *all = context;
+    const given *with = all->with;
+    bool right = true;
+    all->begun++;
+    *reply = bson_new();
+    *all->got = (answer){.outcome = RIGHT};
+    for (uint32_t i = 0; right && i < with->count; i++) {
+        given part = {.list = &with->list[(size_t)i * ROLES_MAX], .count = 1};
+        answer each = {.outcome = RIGHT, .reply = *reply};
+        right = call_part(all->at + (with->parts[i] - all->at->of), &part, in, &each, error);
+        each.documents += all->got->documents;
+        each.sum += all->got->sum;
+        *all->got = each;
+    }
+    return right;
+}
+
+/* By the driver's own loop. */
+static void transaction(target *at, given *with, answer *got) {
+    struct attempts all = {.at = at, .with = with, .got = got};
+    bson_t reply = BSON_INITIALIZER;
+    bson_error_t error;
+    mongoc_client_session_t *in = mongoc_client_start_session(at->client, NULL, &error);
+    bool done = in && mongoc_client_session_with_transaction(in, attempt, at->transaction, &all,
+                                                             &reply, &error);
+    got->reply = NULL;
+    if (!done && got->outcome == RIGHT) /* what failed is no part, but the commit */
+        fail(got, &error, &reply);
+    got->retries = all.begun > 1 ? all.begun - 1 : 0;
+    bson_destroy(&reply);
+    mongoc_client_session_destroy(in);
+}
+
 const kind kinds[] = {
     {"noop", noop, {"documents"}, MANY},
     {"insert_one", insert_one, {"documents"}, ONE},
@@ -333,6 +399,7 @@ const kind kinds[] = {
     {"find_one_and_update", find_one_and_update, {"filter", "update"}, ONE},
     {"read_modify_write", read_modify_write, {"filter", "update"}, ONE},
     {"bulk_write", bulk_write, {NULL}, PARTS},
+    {"transaction", transaction, {NULL}, PARTS},
     {"aggregate", aggregate, {"pipeline"}, ONE},
     {"command", command, {"command"}, ONE},
     {"drop", drop, {NULL}, ONE},
@@ -419,10 +486,33 @@ static void set_concerns(target *at) {
     }
 }
 
+/* A transaction has no collection: its own options take the concerns. */
+static mongoc_transaction_opt_t *transaction_options(const bson_t *message) {
+    mongoc_transaction_opt_t *made = mongoc_transaction_opts_new();
+    bson_t concern;
+    const char *level = text_in(message, "read_concern");
+    if (document_in(message, "write_concern", &concern)) {
+        mongoc_write_concern_t *set = write_concern_of(&concern);
+        mongoc_transaction_opts_set_write_concern(made, set);
+        mongoc_write_concern_destroy(set);
+    }
+    if (level) {
+        mongoc_read_concern_t *set = mongoc_read_concern_new();
+        mongoc_read_concern_set_level(set, level);
+        mongoc_transaction_opts_set_read_concern(made, set);
+        mongoc_read_concern_destroy(set);
+    }
+    return made;
+}
+
 static void target_bind(target *at, const session *with) {
     const char *collection = text_in(&at->of->message, "collection");
     if (!at->client)
         return; /* a no-op before `open` */
+    if (at->of->kind->call == transaction) {
+        at->transaction = transaction_options(&at->of->message);
+        return;
+    }
     at->database = mongoc_client_get_database(at->client, with->database);
     if (collection)
         at->collection = mongoc_client_get_collection(at->client, with->database, collection);
@@ -477,6 +567,7 @@ void targets_free(target *made, session *with, uint32_t count) {
         mongoc_collection_destroy(each->collection);
         mongoc_database_destroy(each->database);
         mongoc_read_prefs_destroy(each->preference);
+        mongoc_transaction_opts_destroy(each->transaction);
         bson_destroy(&each->options);
         if (each->client && i % count == 0)
             mongoc_client_pool_push(with->pools[i / count], each->client);

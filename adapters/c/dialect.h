@@ -9,13 +9,14 @@ enum { ROLES_MAX = 2 };
 
 typedef struct {
     int outcome;
-    int64_t documents, sum;
+    int64_t documents, sum, retries;
     int32_t code; /* these three only where it is not right */
     char name[64];
     char message[BSON_ERROR_BUFFER_SIZE];
+    bson_t *reply; /* null: nobody wants a copy of a failure's */
 } answer;
 
-/* The documents of a call. Those of part n of a bulk begin at n times ROLES_MAX. */
+/* The documents of a call. Those of part n, of several, begin at n times ROLES_MAX. */
 typedef struct {
     bson_t *documents;
     const bson_t **list; /* pointers to them */

@@ -307,15 +307,21 @@ bool phase_turn(phase *all, int64_t until_ns, bson_t *reply, refusal *why) {
 }
 
 void phase_ended(phase *all, bson_t *reply) {
-    int64_t documents = 0, sum = 0;
+    int64_t documents = 0, sum = 0, retries = 0;
+    bool may_retry = false;
     for (uint32_t i = 0; i < all->worker_count; i++) {
         documents += all->workers[i].documents;
         sum += all->workers[i].sum;
+        retries += all->workers[i].retries;
     }
+    for (uint32_t i = 0; i < all->operation_count; i++)
+        may_retry = may_retry || !strcmp(all->operations[i].kind->name, "transaction");
     bson_t totals, errors, each;
     BSON_APPEND_DOCUMENT_BEGIN(reply, "totals", &totals);
     BSON_APPEND_INT64(&totals, "documents", documents);
     BSON_APPEND_INT64(&totals, "sum", sum);
+    if (may_retry)
+        BSON_APPEND_INT64(&totals, "retries", retries);
     bson_append_document_end(reply, &totals);
     BSON_APPEND_ARRAY_BEGIN(reply, "errors", &errors);
     for (uint32_t i = 0; i < all->error_count; i++) {

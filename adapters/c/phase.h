@@ -59,7 +59,7 @@ typedef struct worker {
     sample *samples;
     uint32_t held, failures;
     int64_t written_ns, last_ns, ready_ns; /* ready: when the next operation may begin */
-    int64_t documents, sum;
+    int64_t documents, sum, retries;
     bool gave_up, threaded;
     sem_t go;
     pthread_t thread;

@@ -130,6 +130,7 @@ static void call(lane *each) {
 static void land(worker *of, lane *each) {
     phase *all = of->all;
     const answer *got = &each->got;
+    of->retries += got->retries;
     if (got->outcome == RIGHT) {
         of->documents += got->documents;
         of->sum += got->sum;

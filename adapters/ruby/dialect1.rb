@@ -25,7 +25,7 @@ module Dialect
 
   # Today's servers refuse the commands of its bulks.
   def kinds
-    without = ['bulk_write']
+    without = %w[bulk_write transaction]
     without << 'aggregate' unless Mongo::Collection.method_defined?(:aggregate) # 1.7
     Operation::KINDS.reject { |kind, _| without.include?(kind) }
   end

@@ -46,8 +46,10 @@ module Dialect
       consumer_ns: CONSUMER_NS }
   end
 
+  # The loop of transactions is of 2.7.
   def kinds
-    Operation::KINDS
+    has = Mongo.const_defined?(:Session) && Mongo::Session.method_defined?(:with_transaction)
+    has ? Operation::KINDS : Operation::KINDS.reject { |kind, _| kind == 'transaction' }
   end
 
   def decode_all(bytes)
@@ -190,13 +192,14 @@ module Dialect
   class Operation < ::Operation
     def initialize(spec, client, database)
       super()
-      @field = spec['sum_field']
+      @kind, @field = spec.values_at('kind', 'sum_field')
       @options = spec.slice('ordered', 'upsert', 'batch_size').transform_keys(&:to_sym)
       options = spec.slice('sort', 'skip', 'hint', 'collation', 'max_time_ms')
       @reading = options.transform_keys(&:to_sym)
       @distinct = spec['field']
-      return if spec['kind'] == 'noop'
+      return if @kind == 'noop'
 
+      @client = client
       @database = client.use(database).database
       target(spec, concerns(spec))
     end
@@ -231,7 +234,7 @@ module Dialect
     end
 
     def delete_one(filter)
-      result = @collection.delete_one(filter)
+      result = @collection.delete_one(filter, @options)
       require_count(result.deleted_count, 1) if @is_answered
       nil
     end
@@ -270,6 +273,33 @@ module Dialect
       require_count(counts.sum { |name| result.public_send(name).to_i }, requests.size)
     end
 
+    # What the parts of a transaction are, by their numbers, and what counts attempts.
+    def take_parts(parts, retries)
+      @parts = parts
+      @retries = retries
+      self
+    end
+
+    # By the driver's own loop, which tries again what may be tried again.
+    def transaction(requests)
+      attempts = 0
+      session = @client.start_session
+      session.with_transaction(@concerns) do
+        @retries.add if (attempts += 1) > 1
+        answers = requests.map { |number, given| @parts[number].within(session).call(*given) }
+        [[0, 0], *answers.compact].transpose.map(&:sum)
+      end
+    ensure
+      session&.end_session
+    end
+
+    # The same operation in a session.
+    def within(session)
+      part = dup
+      part.join(session)
+      part.method(@kind)
+    end
+
     def aggregate(pipeline)
       total(@collection.aggregate(pipeline['pipeline']))
     end
@@ -284,6 +314,13 @@ module Dialect
       nil
     end
 
+    protected
+
+    def join(session)
+      @options = @options.merge(session: session)
+      @reading = @reading.merge(session: session)
+    end
+
     private
 
     def concerns(spec)
@@ -295,10 +332,14 @@ module Dialect
 
     # A command has its concerns as its own fields.
     def target(spec, concerns)
-      if spec['kind'] == 'command'
+      case @kind
+      when 'command'
         @read = concerns.slice(:read)
         @fields = { 'writeConcern' => concerns[:write],
                     'readConcern' => concerns[:read_concern] }.compact
+      when 'transaction'
+        @concerns = { write_concern: concerns[:write],
+                      read_concern: concerns[:read_concern] }.compact
       else
         @collection = @database[spec['collection'], concerns]
         @is_answered = @collection.write_concern.nil? || @collection.write_concern.acknowledged?

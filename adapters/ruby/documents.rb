@@ -204,7 +204,12 @@ class Makers
   end
 
   def maker(spec)
-    return bulk_maker if spec['kind'] == 'bulk_write'
+    case spec['kind']
+    when 'bulk_write'
+      return parts_maker(Operation::BULK_KINDS) { |part| Dialect.bulk_part(part) }
+    when 'transaction'
+      return parts_maker(Operation::TRANSACTION_KINDS) { |_, i| ->(*given) { [i, given] } }
+    end
     return batch_maker(spec) if spec['documents'] && %w[insert_many noop].include?(spec['kind'])
 
     builders = Dialect.kinds[spec['kind']].select { |name| spec[name] }
@@ -251,9 +256,10 @@ class Makers
     end
   end
 
-  def bulk_maker
-    makers = @operations.map do |spec|
-      [maker(spec), Dialect.bulk_part(spec)] if Operation::BULK_KINDS.include?(spec['kind'])
+  # The block makes what turns a part's documents into the call's.
+  def parts_maker(kinds)
+    makers = @operations.each_with_index.map do |spec, number|
+      [maker(spec), yield(spec, number)] if kinds.include?(spec['kind'])
     end
     lambda do |record, item|
       lap = item.lap

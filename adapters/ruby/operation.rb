@@ -12,9 +12,11 @@ class Operation
     'find_one_and_update' => %w[filter update], 'read_modify_write' => %w[filter update],
     'update_many' => %w[filter update], 'delete_many' => %w[filter],
     'distinct' => %w[filter], 'bulk_write' => [], 'aggregate' => %w[pipeline],
-    'command' => %w[command], 'drop' => []
+    'command' => %w[command], 'drop' => [], 'transaction' => []
   }.freeze
   BULK_KINDS = %w[insert_one update_one replace_one delete_one].freeze
+  TRANSACTION_KINDS = %w[insert_one find_one update_one replace_one delete_one
+                         find_one_and_update].freeze
 
   def noop(documents = [])
     total(documents)

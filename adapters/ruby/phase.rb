@@ -51,6 +51,20 @@ class Errors
   end
 end
 
+# Attempts of transactions after the first, of all workers.
+class Retries
+  attr_reader :count
+
+  def initialize
+    @count = 0
+    @lock = Mutex.new
+  end
+
+  def add
+    @lock.synchronize { @count += 1 }
+  end
+end
+
 # Samples of one thread on their way to the file.
 class Samples
   # The contract allows 32,768 samples. Fewer cost no more, and take less of the measured memory.
@@ -254,7 +268,8 @@ class Phase
     @deals = session[:deal] == 'operation'
     @schedule = Schedule.new(message['schedule'])
     @makers = Makers.new(message, @schedule)
-    @plans = message['operations'].map { |spec| [@makers.maker(spec), calls(spec, session)] }
+    @operations = message['operations']
+    @plans = @operations.map { |spec| [@makers.maker(spec), calls(spec, session)] }
     @file = File.open(message['samples'], 'wb')
     @workers = Array.new(message['workers']) do |place|
       Worker.new(self, place, message['first_worker'] + place)
@@ -291,7 +306,9 @@ class Phase
     @crew.dismiss
     @file.close
     runtime = collected.merge(@collected) { |_name, now, before| now - before }
-    { totals: { documents: @workers.sum(&:documents), sum: @workers.sum(&:sum) },
+    totals = { documents: @workers.sum(&:documents), sum: @workers.sum(&:sum),
+               retries: @retries&.count }.compact
+    { totals: totals,
       errors: @errors.report, runtime: runtime }
   end
 
@@ -307,7 +324,16 @@ class Phase
 
   def calls(spec, session)
     session[:clients].map do |client|
-      Dialect::Operation.new(spec, client, session[:database]).method(spec['kind'])
+      operation = Dialect::Operation.new(spec, client, session[:database])
+      operation.take_parts(parts(client, session), @retries) if spec['kind'] == 'transaction'
+      operation.method(spec['kind'])
+    end
+  end
+
+  def parts(client, session)
+    @retries ||= Retries.new
+    @operations.map do |spec|
+      Dialect::Operation.new(spec, client, session[:database]) if spec['kind'] != 'transaction'
     end
   end
 

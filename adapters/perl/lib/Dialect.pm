@@ -8,7 +8,7 @@ use warnings;
 
 use BSON::Types qw(bson_bytes bson_oid);
 use BSON;
-use JSON::PP ();
+use JSON::PP   ();
 use List::Util qw(sum0);
 use MongoDB;
 use Scalar::Util qw(blessed);
@@ -34,11 +34,16 @@ our %KINDS = (
     find_one_and_update => [ 'filter', 'update' ],
     read_modify_write   => [ 'filter', 'update' ],
     bulk_write          => [],
+    transaction         => [],
     aggregate           => ['pipeline'],
     command             => ['command'],
     drop                => [],
 );
-our %PARTS = map { $_ => 1 } qw(insert_one update_one replace_one delete_one);
+delete $KINDS{transaction} if !MongoDB::ClientSession->can( 'with_transaction' );    # 2.2
+
+# What bulks and transactions are made of.
+our %PARTS =
+    map { $_ => 1 } qw(insert_one update_one replace_one delete_one find_one find_one_and_update);
 
 my @EXTRAS = qw(write_concern read_concern read_preference command_concerns unacknowledged
     unordered clients sort hint collation max_time);
@@ -159,6 +164,11 @@ sub option {
     return $name eq 'collation' ? { %{$document} } : [ %{$document} ];
 }
 
+sub options_of {
+    my ( $spec ) = @_;
+    return map { defined $spec->{$_} ? ( $OPTIONS{$_} => $spec->{$_} ) : () } keys %OPTIONS;
+}
+
 # A part of a bulk.
 sub part {
     my ( $spec, @given ) = @_;
@@ -191,14 +201,13 @@ sub bind_call {
     $concerns{read_concern} = { level => $spec->{read_concern} } if $spec->{read_concern};
     my $items = $db->get_collection( $spec->{collection}, \%concerns );
     refuse_unanswered( $db ) if !$items->write_concern->is_acknowledged;
-    my $upsert = { $spec->{upsert} ? ( upsert => 1 ) : () };
-    my %whole  = ( ordered => $spec->{ordered} // 1 );
-    my %batch  = ( $spec->{batch_size} ? ( batchSize => $spec->{batch_size} ) : () );
-    my %options =
-        map { defined $spec->{$_} ? ( $OPTIONS{$_} => $spec->{$_} ) : () } keys %OPTIONS;
-    my $find = sub { one( $field, $items->find_one( $_[0], $_[1], {%options} ) ) };
-    my $update = sub { matched( $items->update_one( @_, $upsert ) ) };
-    my %calls  = (
+    my $upsert  = { $spec->{upsert} ? ( upsert => 1 ) : () };
+    my %whole   = ( ordered => $spec->{ordered} // 1 );
+    my %batch   = ( $spec->{batch_size} ? ( batchSize => $spec->{batch_size} ) : () );
+    my %options = options_of( $spec );
+    my $find    = sub { one( $field, $items->find_one( $_[0], $_[1], {%options} ) ) };
+    my $update  = sub { matched( $items->update_one( @_, $upsert ) ) };
+    my %calls   = (
         insert_one  => sub { $items->insert_one( $_[0] );            return },
         insert_many => sub { $items->insert_many( $_[0], {%whole} ); return },
         find_one    => $find,
@@ -217,9 +226,8 @@ sub bind_call {
         },
         count               => sub { return ( $items->count_documents( $_[0] ), 0 ) },
         estimated_count     => sub { return ( $items->estimated_document_count, 0 ) },
-        find_one_and_update =>
-            sub { one( $field, $items->find_one_and_update( @_, {%options} ) ) },
-        update_many => sub {
+        find_one_and_update => sub { one( $field, $items->find_one_and_update( @_, {%options} ) ) },
+        update_many         => sub {
             my $result = $items->update_many( @_ );
             return $result->acknowledged ? ( $result->matched_count, 0 ) : ();
         },
@@ -231,7 +239,7 @@ sub bind_call {
             my @values = $items->distinct( $spec->{field}, $_[0] )->all;
             return ( scalar @values, defined $field ? sum0( @values ) : 0 );
         },
-        read_modify_write   => sub {
+        read_modify_write => sub {
             my ( $filter, $change ) = @_;
             my @found = $find->( $filter );
             $update->( $filter, $change );

@@ -11,6 +11,7 @@ use Time::HiRes qw(clock_gettime usleep CLOCK_MONOTONIC);
 use Clock;
 use Dialect;
 use Documents;
+use Transaction;
 
 use constant {
     HEADER_BYTES => 32,
@@ -19,6 +20,8 @@ use constant {
     HELD_NS      => 1_000_000_000
 };
 use constant NAP_NS => 100_000_000;    # a sleeper looks this often whether it has been stopped
+
+my @TOTALS = qw(documents sum retries);
 
 sub new {
     my ( $class, $message, $session ) = @_;
@@ -41,20 +44,26 @@ sub new {
     $self->read_schedule( $message->{schedule} );
     $self->{pools} =
         [ map { [ Documents::split_pool( Documents::read_file( $_ ) ) ] } @{ $message->{pools} } ];
+    $self->name_options( $_ ) for @{ $self->{operations} };
     $self->{plans} = [
         map {
             my $spec = $_;
-            $self->name_options( $spec );
             [
                 $self->maker( $spec ),
-                map { Dialect::bind_call( $spec, $_, $session->{database} ) }
-                    @{ $session->{clients} }
+                map { $self->bind_call( $spec, $_, $session->{database} ) } @{ $session->{clients} }
             ]
         } @{ $message->{operations} }
     ];
     delete $self->{pools};
     open $self->{file}, '>:raw', $message->{samples} or die "$message->{samples}: $!\n";
     return $self;
+}
+
+sub bind_call {
+    my ( $self, $spec, @where ) = @_;
+    return Dialect::bind_call( $spec, @where ) if $spec->{kind} ne 'transaction';
+    $self->{retries} = 0;
+    return Transaction::bind_call( $spec, @where, $self->{operations}, \$self->{retries} );
 }
 
 sub read_schedule {
@@ -84,7 +93,7 @@ sub read_record {
 sub maker {
     my ( $self, $spec ) = @_;
     my $kind = $spec->{kind};
-    return $self->bulk_maker if $kind eq 'bulk_write';
+    return $self->parts_maker( $kind ) if $kind eq 'bulk_write' || $kind eq 'transaction';
     return $self->batch_maker( $spec )
         if $spec->{documents} && ( $kind eq 'insert_many' || $kind eq 'noop' );
     my @builders =
@@ -135,8 +144,8 @@ sub batch_maker {
     };
 }
 
-sub bulk_maker {
-    my ( $self ) = @_;
+sub parts_maker {
+    my ( $self, $kind ) = @_;
     my @makers =
         map { $Dialect::PARTS{ $_->{kind} } ? $self->maker( $_ ) : undef } @{ $self->{operations} };
     return sub {
@@ -147,8 +156,10 @@ sub bulk_maker {
         for my $j ( 0 .. $item->{count} - 1 ) {
             $self->read_record( \%part, $first + $j, $item->{lap}, $item->{sequence} + $j );
             my $number = $part{operation};
-            push @parts,
-                Dialect::part( $self->{operations}[$number], $makers[$number]->( \%part ) );
+            my @given  = $makers[$number]->( \%part );
+            push @parts, $kind eq 'transaction'
+                ? [ $number, @given ]
+                : Dialect::part( $self->{operations}[$number], @given );
         }
         return \@parts;
     };
@@ -263,7 +274,7 @@ sub finish {
     my ( $self ) = @_;
     close $self->{file} or die "the sample file: $!\n";
     return {
-        totals => { documents => $self->{documents}, sum => $self->{sum} },
+        totals => { map { defined $self->{$_} ? ( $_ => $self->{$_} ) : () } @TOTALS },
         errors => [ values %{ $self->{errors} } ],
     };
 }

@@ -36,10 +36,13 @@ final class Dialect
         'find_one_and_update' => ['findAndModify', ['filter', 'update']],
         'read_modify_write' => ['readModifyWrite', ['filter', 'update']],
         'bulk_write' => ['bulkWrite', []],
+        'transaction' => ['transaction', []],
         'aggregate' => ['aggregate', ['pipeline']],
         'command' => ['command', ['command']],
         'drop' => ['drop', []],
     ];
+    public const TRANSACTION_PARTS = ['insert_one', 'find_one', 'update_one', 'replace_one',
+        'delete_one', 'find_one_and_update'];
     public const EXTRAS = ['write_concern', 'read_concern', 'read_preference', 'command_concerns',
         'unacknowledged', 'unordered', 'clients', 'lazy_insert', 'sort', 'hint',
         'collation', 'max_time'];

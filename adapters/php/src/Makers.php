@@ -40,7 +40,7 @@ final class Makers
     private function maker(array $operation): Closure
     {
         $kind = $operation['kind'];
-        if ($kind === 'bulk_write') {
+        if ($kind === 'bulk_write' || $kind === 'transaction') {
             return $this->parts(...);
         }
         if ($kind === 'insert_many' || ($kind === 'noop' && isset($operation['documents']))) {
@@ -81,14 +81,14 @@ final class Makers
         return fn (Item $item) => [iterator_to_array($lazily($item), false)];
     }
 
-    /** For each part of a bulk, its operation and what that is given. */
+    /** For each part of a bulk or a transaction, its operation, what that is given, its number. */
     private function parts(Item $item): array
     {
         [$parts, $part, $first] = [[], clone $item, $this->schedule->records + $item->document];
         for ($j = 0; $j < $item->count; $j++) {
             $this->schedule->read($part, $first + $j, $item->lap, $item->sequence + $j);
-            $operation = $this->message['operations'][$part->operation];
-            $parts[] = [$operation, $this->makers[$part->operation]($part)];
+            $number = $part->operation;
+            $parts[] = [$this->operations[$number], $this->makers[$number]($part), $number];
         }
         return [$parts];
     }

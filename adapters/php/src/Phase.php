@@ -38,8 +38,7 @@ final class Phase
     private int $failures = 0;
     private bool $gaveUp = false;
     private array $errors = [];
-    private int $documents = 0;
-    private int $sum = 0;
+    private array $totals = ['documents' => 0, 'sum' => 0];
 
     public function __construct(
         private readonly array $message,
@@ -49,8 +48,17 @@ final class Phase
         $this->schedule = new Schedule($message['schedule'], $message['lap_step']);
         $makers = new Makers($message, $this->schedule);
         $this->makers = $makers->makers;
+        $database = $session['database'];
+        $retry = function (): void {
+            $this->totals['retries']++;
+        };
+        if (in_array('transaction', array_column($makers->operations, 'kind'), true)) {
+            $this->totals['retries'] = 0;
+        }
         foreach ($makers->operations as $operation) {
-            $bind = fn ($client) => Target::call($client, $session['database'], $operation);
+            $bind = fn ($client) => $operation['kind'] === 'transaction'
+                ? Transaction::call($client, $database, $operation, $makers->operations, $retry)
+                : Target::call($client, $database, $operation);
             $this->calls[] = array_map($bind, $session['clients']);
         }
         $this->item = new Item($epochNs);
@@ -136,8 +144,8 @@ final class Phase
         }
         $this->write($words);
         $this->number = $number;
-        $this->documents += $documents;
-        $this->sum += $sum;
+        $this->totals['documents'] += $documents;
+        $this->totals['sum'] += $sum;
     }
 
     private function dueNs(Item $item): int
@@ -192,7 +200,7 @@ final class Phase
     {
         fclose($this->file);
         return [
-            'totals' => ['documents' => $this->documents, 'sum' => $this->sum],
+            'totals' => $this->totals,
             'errors' => array_values($this->errors),
             'runtime' => ['gc_count' => gc_status()['runs'] - $this->collected],
         ];

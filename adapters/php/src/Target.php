@@ -12,6 +12,7 @@ use MongoDB\Driver\Manager;
 use MongoDB\Driver\Query;
 use MongoDB\Driver\ReadConcern;
 use MongoDB\Driver\ReadPreference;
+use MongoDB\Driver\Session;
 use MongoDB\Driver\WriteConcern;
 use MongoDB\Driver\WriteResult;
 
@@ -27,10 +28,10 @@ final class Target
     private readonly string $namespace;
     private readonly ?string $sumField;
     /** Options of the calls, made once. */
-    private readonly array $write;
+    private array $write;
     private readonly array $read;
     private readonly array $readConcern;
-    private readonly array $readPreference;
+    private array $readPreference;
     private readonly array $bulk;
     private readonly array $update;
     private readonly array $query;
@@ -46,7 +47,7 @@ final class Target
         return (new self($manager, $database, $operation))->$method(...);
     }
 
-    private function __construct(
+    public function __construct(
         private readonly ?Manager $manager,
         private readonly string $database,
         array $operation,
@@ -57,8 +58,9 @@ final class Target
         $concern = $operation['write_concern'] ?? null;
         $level = $operation['read_concern'] ?? null;
         $mode = $operation['read_preference'] ?? null;
-        $this->write = $concern ? ['writeConcern' => self::writeConcern($concern)] : [];
-        $this->readConcern = $level ? ['readConcern' => new ReadConcern($level)] : [];
+        $made = self::concerns($operation);
+        $this->write = array_intersect_key($made, ['writeConcern' => true]);
+        $this->readConcern = array_intersect_key($made, ['readConcern' => true]);
         $this->readPreference = $mode ? ['readPreference' => new ReadPreference($mode)] : [];
         $this->read = $this->readConcern + $this->readPreference;
         // executeCommand takes concerns as fields of the command.
@@ -73,6 +75,22 @@ final class Target
         $this->queryOne = ['limit' => 1, 'singleBatch' => true] + $this->query;
         $this->bulk = array_intersect_key($operation, ['ordered' => true]);
         $this->update = self::upsert($operation);
+    }
+
+    public static function concerns(array $operation): array
+    {
+        $concern = $operation['write_concern'] ?? null;
+        $level = $operation['read_concern'] ?? null;
+        return ($concern ? ['writeConcern' => self::writeConcern($concern)] : [])
+            + ($level ? ['readConcern' => new ReadConcern($level)] : []);
+    }
+
+    /** The same in a session: a part of a transaction. */
+    public function within(Session $session): self
+    {
+        $part = clone $this;
+        $part->write['session'] = $part->readPreference['session'] = $session;
+        return $part;
     }
 
     private static function upsert(array $operation): array
@@ -97,7 +115,7 @@ final class Target
         return [count($documents), $sum];
     }
 
-    private function insertOne(array $document): void
+    public function insertOne(array $document): void
     {
         $bulk = new BulkWrite();
         $bulk->insert($document);
@@ -113,14 +131,14 @@ final class Target
         $this->execute($bulk);
     }
 
-    private function update(array $filter, array $update): void
+    public function update(array $filter, array $update): void
     {
         $bulk = new BulkWrite();
         $bulk->update($filter, $update, $this->update);
         self::requireAll($this->execute($bulk), $bulk);
     }
 
-    private function deleteOne(array $filter): void
+    public function deleteOne(array $filter): void
     {
         $bulk = new BulkWrite();
         $bulk->delete($filter, ['limit' => 1]);
@@ -182,7 +200,7 @@ final class Target
         }
     }
 
-    private function findOne(array $filter, ?array $projection = null): array
+    public function findOne(array $filter, ?array $projection = null): array
     {
         $options = $this->queryOne;
         if ($projection !== null) {
@@ -232,7 +250,7 @@ final class Target
         return [$cursor->toArray()[0]->n, 0];
     }
 
-    private function findAndModify(array $filter, array $update): array
+    public function findAndModify(array $filter, array $update): array
     {
         $command = new Command(['findAndModify' => $this->collection, 'query' => (object) $filter,
             'update' => $update] + $this->options);
