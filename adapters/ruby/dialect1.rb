@@ -23,9 +23,10 @@ module Dialect
       extras: %w[write_concern read_preference unacknowledged unordered clients sort hint] }
   end
 
-  # Today's servers refuse the commands of its bulks.
+  # Today's servers refuse the commands of its bulks, and its update that has `multi` as a field of
+  # the command.
   def kinds
-    without = %w[bulk_write transaction]
+    without = %w[bulk_write update_many transaction]
     without << 'aggregate' unless Mongo::Collection.method_defined?(:aggregate) # 1.7
     Operation::KINDS.reject { |kind, _| without.include?(kind) }
   end
@@ -153,11 +154,6 @@ module Dialect
 
     def find_one_and_update(filter, update)
       one(@collection.find_and_modify(query: filter, update: update, **@reading))
-    end
-
-    def update_many(filter, update)
-      result = @collection.update(filter, update, multi: true)
-      [result['n'], 0] if @is_answered
     end
 
     def delete_many(filter)

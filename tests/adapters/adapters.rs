@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use crate::declared::as_declared;
 use crate::fake_support::real::lab_with;
 use crate::fake_support::{Lab, code, stderr};
 use crate::support::{block_on, mongodyno, root, said, scratch, server, skip, start_version};
@@ -12,6 +13,7 @@ use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
 use adapter::installation::Installation;
 use adapter::manifest::{Manifest, discover};
+use adapter::protocol::Hello;
 use base::clock::Epoch;
 use measure::arms;
 use server::ServerHandle;
@@ -148,7 +150,8 @@ fn contract() {
     let mut old = None;
     for_each_adapter("adapters/contract", |it| {
         let uri = server_of(it, newest, &mut old)?;
-        succeeds(&["check", &it.name], Some(&uri)).map(drop)
+        succeeds(&["check", &it.name], Some(&uri))?;
+        as_declared(&it.name, &greeting(&it.name)?)
     });
 }
 
@@ -299,7 +302,9 @@ fn old_versions(of: impl Fn(&str) -> bool) {
             }
             let version = driver.split_once('@').expect("a version").1;
             let version = version.split('/').next().expect("before its options");
-            match reported_version(driver)? {
+            let hello = greeting(driver)?;
+            as_declared(driver, &hello)?;
+            match &hello.driver.version {
                 reported if reported == version => Ok(()),
                 reported => Err(format!("{driver} reports {reported}; {folder}")),
             }
@@ -336,8 +341,8 @@ async fn installed(driver: &str) -> Result<Environment, String> {
     installation.environment().await.map_err(said)
 }
 
-/// The driver version that the adapter reports when it is started as this arm.
-fn reported_version(driver: &str) -> Result<String, String> {
+/// What the adapter says when it is started as this arm.
+fn greeting(driver: &str) -> Result<Hello, String> {
     let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
     block_on(async {
         let environment = installed(driver).await?;
@@ -350,7 +355,7 @@ fn reported_version(driver: &str) -> Result<String, String> {
         if let Some(runtime) = environment.options.get("runtime").filter(is_version) {
             assert_eq!(&hello.runtime.version, runtime, "{driver}");
         }
-        Ok(hello.driver.version)
+        Ok(hello)
     })
 }
 

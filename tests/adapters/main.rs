@@ -7,4 +7,5 @@ mod support;
 
 mod adapters;
 mod adapters_servers;
+mod declared;
 mod stories;
