@@ -91,6 +91,10 @@ impl VectorAbsorber {
         self.ask(DATABASE, doc! { "drop": collection }).map(drop)
     }
 
+    pub fn empty(&mut self) -> Result<(), String> {
+        self.ask(DATABASE, doc! { "dropDatabase": 1 }).map(drop)
+    }
+
     pub fn kill_cursors(&mut self, collection: &str) -> Result<(), String> {
         let id = |count: u64| (count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1).max(1);
         let ids: Vec<i64> = (0..CURSORS).map(|count| id(count).cast_signed()).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::absorbers::VectorAbsorber;
 use crate::altered::{altered, comparable, document, unhex};
+use crate::expectations::{ask_for_answers, has_w, matches, with_times};
 use crate::sampled::{self, ExpectedSamples, TurnSpan};
 use crate::{ANSWER_TIMEOUT, equal};
 use adapter::adapter_process::AdapterProcess;
@@ -27,9 +29,11 @@ const ENDS: Duration = Duration::from_secs(5);
 /// Characters of an answer that a failure quotes.
 const QUOTED_CHARACTERS: usize = 600;
 const BY_DEFAULT: &str = "writes acknowledged by default, or with w=1";
+/// Lines in which a conversation closes: the message and its answer.
+const CLOSING: usize = 2;
 
 /// One line of a vector, whose first field says its kind.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VectorLine {
     #[serde(rename = "note")]
@@ -57,7 +61,7 @@ pub struct VectorLine {
 }
 
 /// A collection of an absorber.
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct VectorCollection {
     #[serde(rename = "collection")]
@@ -79,7 +83,7 @@ fn first() -> usize {
     1
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct MemoryGrowth {
     grown_mib_max: u64,
@@ -93,59 +97,77 @@ pub enum ReplayOutcome {
     LeftOut(String),
 }
 
-/// Replays a conversation with a fresh process, in a fresh folder, if the adapter declares all that
-/// it needs. If it needs acknowledged writes, and these are not the driver's default, it is
-/// replayed again with `w=1`.
+/// The lines in which a conversation begins: its absorbers, `hello` and `open`, and the answers.
+fn beginning(lines: &[VectorLine]) -> Range<usize> {
+    let is_said = |it: &VectorLine| it.absorber.is_some() || it.send.is_some() || it.raw.is_some();
+    let begins = |it: &VectorLine| match &it.send {
+        Some(message) => message["type"] == "hello" || message["type"] == "open",
+        None => it.absorber.is_some() || (it.expect.is_some() && it.samples.is_none()),
+    };
+    let start = lines.iter().position(is_said).unwrap_or(lines.len());
+    start..start + lines[start..].iter().take_while(|it| begins(it)).count()
+}
+
+/// Whether a conversation can go on where another one has ended that began in the same way. Those
+/// that count connections, or memory, begin with none.
+pub fn goes_on(earlier: &[VectorLine], lines: &[VectorLine]) -> bool {
+    let counts = |line: &VectorLine| line.connections_max.is_some() || line.memory.is_some();
+    let closes = |lines: &[VectorLine]| {
+        let last = lines.iter().rev().nth(CLOSING - 1).and_then(|line| line.send.as_ref());
+        last.is_some_and(|it| it["type"] == "close")
+    };
+    let own = &lines[beginning(lines)];
+    let mut both = earlier.iter().chain(lines);
+    !own.is_empty() && *own == earlier[beginning(earlier)] && closes(earlier) && !both.any(counts)
+}
+
+/// Capabilities that a conversation needs and the adapter does not declare.
+pub fn lacks(declared: &Capabilities, lines: &[VectorLine]) -> Option<String> {
+    lines.iter().find_map(|line| missing(declared, line))
+}
+
+/// Replays a conversation with a fresh process, or with one that is `kept` from another that began
+/// in the same way. If it needs acknowledged writes, and these are not the driver's default, it is
+/// replayed again with `w=1`. The process is kept for the next one if `keep` says so and nothing
+/// was wrong.
 ///
 /// # Errors
 /// The first line that does not match.
-pub async fn hold(
+pub async fn hold<'a>(
     environment: &Environment,
-    declared: &Capabilities,
-    folder: &Path,
-    lines: Vec<VectorLine>,
-) -> Result<ReplayOutcome, String> {
-    if let Some(missing) = lines.iter().find_map(|line| missing(declared, line)) {
-        return Ok(ReplayOutcome::LeftOut(missing));
-    }
-    let held = converse(environment, declared, folder, &lines, false).await?;
-    if held != ReplayOutcome::LeftOut(BY_DEFAULT.to_owned()) {
-        return Ok(held);
-    }
-    converse(environment, declared, folder, &lines, true).await
-}
-
-async fn converse(
-    environment: &Environment,
-    declared: &Capabilities,
+    declared: &'a Capabilities,
     folder: &Path,
     lines: &[VectorLine],
-    asks_w: bool,
+    (kept, keep): (&mut Option<Conversation<'a>>, bool),
 ) -> Result<ReplayOutcome, String> {
-    let _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let log = folder.join("adapter.log");
-    // A garbage collector lets the heap grow to what the machine has, so it gets a smaller limit,
-    // as users set it.
-    let grown_mib = lines.iter().find_map(|line| Some(line.memory.as_ref()?.grown_mib_max));
-    let told = grown_mib.map(|mib| Arc::new(MemoryLimit::told(mib << 20)));
-    let process = AdapterProcess::spawn(environment, &log, told.as_ref());
-    let process = process.map_err(|error| error.to_string())?;
-    let mut held = Conversation {
-        declared,
-        folder: folder.to_owned(),
-        epoch: Epoch::start(),
-        absorbers: Vec::new(),
-        process,
-        sent: Value::Null,
-        phases: BTreeMap::new(),
-        current: String::new(),
-        rss_bytes: 0,
-        asks_w,
-        unacknowledged: false,
-    };
-    let mut result = held.lines(lines).await;
+    let mut asks_w = false;
+    loop {
+        let begun = kept.is_some();
+        let held = match kept.take() {
+            Some(held) => held,
+            None => Conversation::start(environment, declared, folder, lines, asks_w)?,
+        };
+        let outcome = converse(held, lines, begun, (&mut *kept, keep)).await?;
+        if asks_w || outcome != ReplayOutcome::LeftOut(BY_DEFAULT.to_owned()) {
+            return Ok(outcome);
+        }
+        asks_w = true;
+    }
+}
+
+async fn converse<'a>(
+    mut held: Conversation<'a>,
+    lines: &[VectorLine],
+    begun: bool,
+    (kept, keep): (&mut Option<Conversation<'a>>, bool),
+) -> Result<ReplayOutcome, String> {
+    let last = lines.len() - if keep { CLOSING } else { 0 };
+    let mut result = held.lines(&lines[..last], begun).await;
     if result == Ok(ReplayOutcome::Whole) {
+        if keep {
+            *kept = Some(held);
+            return result;
+        }
         result = held.end().await.map(|()| ReplayOutcome::Whole);
     }
     held.process.kill().await;
@@ -155,7 +177,8 @@ async fn converse(
     result
 }
 
-struct Conversation<'a> {
+/// An adapter's process and its absorbers, between two lines.
+pub struct Conversation<'a> {
     declared: &'a Capabilities,
     folder: PathBuf,
     epoch: Epoch,
@@ -175,9 +198,49 @@ struct Conversation<'a> {
     unacknowledged: bool,
 }
 
-impl Conversation<'_> {
-    async fn lines(&mut self, lines: &[VectorLine]) -> Result<ReplayOutcome, String> {
+impl<'a> Conversation<'a> {
+    fn start(
+        environment: &Environment,
+        declared: &'a Capabilities,
+        folder: &Path,
+        lines: &[VectorLine],
+        asks_w: bool,
+    ) -> Result<Self, String> {
+        empty(folder)?;
+        // A garbage collector lets the heap grow to what the machine has, so it gets a smaller
+        // limit, as users set it.
+        let grown_mib = lines.iter().find_map(|line| Some(line.memory.as_ref()?.grown_mib_max));
+        let told = grown_mib.map(|mib| Arc::new(MemoryLimit::told(mib << 20)));
+        let process =
+            AdapterProcess::spawn(environment, &folder.join("adapter.log"), told.as_ref());
+        Ok(Self {
+            declared,
+            folder: folder.to_owned(),
+            epoch: Epoch::start(),
+            absorbers: Vec::new(),
+            process: process.map_err(|error| error.to_string())?,
+            sent: Value::Null,
+            phases: BTreeMap::new(),
+            current: String::new(),
+            rss_bytes: 0,
+            asks_w,
+            unacknowledged: false,
+        })
+    }
+
+    /// Says all lines. One that goes on where another has ended has no files, no collections, and
+    /// has said how it begins.
+    async fn lines(&mut self, lines: &[VectorLine], begun: bool) -> Result<ReplayOutcome, String> {
+        let said = if begun { beginning(lines) } else { 0..0 };
+        if begun {
+            empty(&self.folder)?;
+            self.absorbers.iter_mut().try_for_each(VectorAbsorber::empty)?;
+            self.phases.clear();
+        }
         for (number, line) in lines.iter().enumerate() {
+            if said.contains(&number) {
+                continue;
+            }
             self.line(line).await.map_err(|error| format!("line {}: {error}", number + 1))?;
             if self.unacknowledged {
                 return Ok(ReplayOutcome::LeftOut(BY_DEFAULT.to_owned()));
@@ -340,6 +403,11 @@ impl Conversation<'_> {
     }
 }
 
+fn empty(folder: &Path) -> Result<(), String> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
 /// Capabilities that a line needs and the adapter does not declare.
 fn missing(declared: &Capabilities, line: &VectorLine) -> Option<String> {
     let Capabilities { operations, pacing, extras, shapes, .. } = declared;
@@ -353,121 +421,4 @@ fn missing(declared: &Capabilities, line: &VectorLine) -> Option<String> {
     let words = line.needs.iter().flatten().filter(|word| !known(word)).cloned();
     let missing: Vec<String> = words.chain(workers).collect();
     (!missing.is_empty()).then(|| missing.join(", "))
-}
-
-/// Replaces `"{+50ms}"` by the time 50 ms after `now_ns`.
-fn with_times(text: &str, now_ns: u64) -> String {
-    let mut parts = text.split("\"{+");
-    let mut filled = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let time = part.split_once("ms}\"").and_then(|(ms, rest)| Some((ms.parse().ok()?, rest)));
-        match time {
-            Some((ms, rest)) => {
-                let ms: u64 = ms;
-                filled += &(now_ns + ms * 1_000_000).to_string();
-                filled += rest;
-            }
-            None => filled.extend(["\"{+", part]),
-        }
-    }
-    filled
-}
-
-/// Checks that every named field exists and is equal; `"$any"` matches any value except null,
-/// `{"$has": […]}` an array with at least these elements.
-fn matches(wanted: &Value, found: &Value, place: &str) -> Result<(), String> {
-    match (wanted, found) {
-        (Value::String(any), Value::Null) if any == "$any" => Err(format!("{place} is null")),
-        (Value::String(any), _) if any == "$any" => Ok(()),
-        (Value::Object(has), _) if has.contains_key("$has") => {
-            let there = found.as_array().map_or(&[][..], Vec::as_slice);
-            let wanted = has["$has"].as_array().map_or(&[][..], Vec::as_slice);
-            match wanted.iter().find(|it| !there.contains(it)) {
-                Some(missing) => Err(format!("{place} lacks {missing}")),
-                None => Ok(()),
-            }
-        }
-        (Value::Object(wanted), Value::Object(found)) => {
-            for (name, value) in wanted {
-                let place = format!("{place}.{name}");
-                let inner = found.get(name).ok_or_else(|| format!("{place} is missing"))?;
-                matches(value, inner, &place)?;
-            }
-            Ok(())
-        }
-        (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
-            let both = wanted.iter().zip(found).enumerate();
-            both.into_iter().try_for_each(|(number, (wanted, found))| {
-                matches(wanted, found, &format!("{place}[{number}]"))
-            })
-        }
-        // Some languages write whole numbers with a point.
-        (Value::Number(wanted), Value::Number(found)) if wanted.as_f64() == found.as_f64() => {
-            Ok(())
-        }
-        _ if wanted == found => Ok(()),
-        _ => Err(format!("{place} is {found}, expected {wanted}")),
-    }
-}
-
-fn has_w(client: &Value) -> bool {
-    !client["options"]["w"].is_null()
-}
-
-/// Asks for acknowledged writes in `open`, unless the vector sets `w` itself.
-fn ask_for_answers(message: &mut Value) {
-    for client in message["clients"].as_array_mut().into_iter().flatten() {
-        if !has_w(client) {
-            let uri = client["uri"].as_str().unwrap_or_default();
-            let between = if uri.contains('?') { '&' } else { '?' };
-            client["uri"] = format!("{uri}{between}w=1").into();
-            client["options"]["w"] = "1".into();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn expectations_name_the_first_difference() {
-        let found = json!({
-            "type": "ready", "a": { "b": 1, "c": null }, "further": 2, "list": [1, { "d": 2.0 }],
-        });
-        let holds = |wanted: Value| matches(&wanted, &found, "");
-        assert_eq!(holds(json!({ "type": "ready", "a": { "b": "$any" } })), Ok(()));
-        assert_eq!(holds(json!({ "list": [1, { "d": 2 }] })), Ok(()));
-        assert_eq!(holds(json!({ "list": { "$has": [1] } })), Ok(()));
-        assert_eq!(holds(json!({ "list": { "$has": [3] } })), Err(".list lacks 3".to_owned()));
-        assert!(holds(json!({ "list": [1] })).is_err());
-        assert_eq!(holds(json!({ "a": { "b": 2 } })), Err(".a.b is 1, expected 2".to_owned()));
-        assert_eq!(holds(json!({ "a": { "c": "$any" } })), Err(".a.c is null".to_owned()));
-        assert_eq!(holds(json!({ "z": 1 })), Err(".z is missing".to_owned()));
-    }
-
-    #[test]
-    fn answers_are_asked_for_where_nothing_is_said() {
-        let mut message = json!({ "type": "open", "clients": [
-            { "uri": "mongodb://a/", "options": {} },
-            { "uri": "mongodb://a/?x=1", "options": { "x": "1" } },
-            { "uri": "mongodb://a/?w=0", "options": { "w": "0" } },
-        ] });
-        ask_for_answers(&mut message);
-        assert_eq!(
-            message["clients"],
-            json!([
-                { "uri": "mongodb://a/?w=1", "options": { "w": "1" } },
-                { "uri": "mongodb://a/?x=1&w=1", "options": { "x": "1", "w": "1" } },
-                { "uri": "mongodb://a/?w=0", "options": { "w": "0" } },
-            ])
-        );
-    }
-
-    #[test]
-    fn times_are_filled_in() {
-        let filled = with_times(r#"{"a":"{+50ms}","b":"{+x}","c":"{+2ms}"}"#, 7);
-        assert_eq!(filled, r#"{"a":50000007,"b":"{+x}","c":2000007}"#);
-    }
 }

@@ -8,6 +8,7 @@ pub mod bench;
 mod consumed;
 mod consumer;
 mod conversation;
+mod expectations;
 pub mod offline;
 pub mod online;
 mod opening;

@@ -1,14 +1,16 @@
 //! Replays `protocol/vectors/`: conversations, each with its own process, and documents, all with
 //! one process.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 
 use crate::altered::{altered, comparable, document};
-use crate::conversation::{ReplayOutcome, VectorLine, hold};
+use crate::conversation::{ReplayOutcome, VectorLine, goes_on, hold, lacks};
 use crate::{ANSWER_TIMEOUT, CheckResult, ask, start};
+use adapter::adapter_process::AdapterProcess;
 use adapter::environment::Environment;
 use adapter::protocol::{AdapterAnswer, AdapterRequest, Alters, Capabilities};
 use base::clock::Epoch;
@@ -57,60 +59,96 @@ fn cases(path: &str) -> Result<Vec<DocumentCase>, String> {
 }
 
 pub async fn replay(environment: &Environment, folder: &Path, epoch: &Epoch) -> Vec<CheckResult> {
-    let declared = match declared(environment, folder, epoch).await {
-        Ok(declared) => declared,
+    let (mut process, declared) = match greeted(environment, folder, epoch).await {
+        Ok(greeted) => greeted,
         Err(problem) => return vec![CheckResult::of("hello", Err(problem))],
     };
-    let mut checked = Vec::new();
     let mut paths: Vec<_> = Vectors::iter().filter(|path| path.ends_with(".jsonl")).collect();
     paths.sort();
+    let is_document = |path: &Cow<'_, str>| path.starts_with("documents/");
+    let (documents, conversations) = paths.into_iter().partition::<Vec<_>, _>(is_document);
+    let mut checked = Vec::new();
+    for path in documents {
+        let mut result = self::documents(&mut process, &declared.alters, &path).await;
+        if result.is_err() {
+            // The next ones are not blamed for it.
+            process.kill().await;
+            match start(environment, folder, epoch).await {
+                Ok(another) => process = another,
+                Err(problem) => result = Err(problem),
+            }
+        }
+        checked.push(CheckResult::of(path.trim_end_matches(".jsonl"), result));
+    }
+    if let Err(problem) = process.close().await {
+        checked.push(CheckResult::of("documents", Err(problem.to_string())));
+    }
+    checked.extend(Box::pin(hold_all(environment, &declared, folder, &conversations)).await);
+    checked.sort_by(|a, b| a.name.cmp(&b.name));
+    checked
+}
+
+/// Holds conversations; those that begin in the same way follow one another in one process.
+async fn hold_all(
+    environment: &Environment,
+    declared: &Capabilities,
+    folder: &Path,
+    paths: &[Cow<'_, str>],
+) -> Vec<CheckResult> {
+    let name = |path: &str| path.trim_end_matches(".jsonl").to_owned();
+    let mut checked = Vec::new();
+    let mut groups: Vec<Vec<(String, Vec<VectorLine>)>> = Vec::new();
     for path in paths {
-        let name = path.trim_end_matches(".jsonl");
-        checked.push(if path.starts_with("documents/") {
-            let result = documents(environment, folder, epoch, &declared.alters, &path).await;
-            CheckResult::of(name, result)
-        } else {
-            match conversation(environment, &declared, folder, &path).await {
+        let lines: Vec<VectorLine> = match lines(path) {
+            Ok(lines) => lines,
+            Err(problem) => {
+                checked.push(CheckResult::of(name(path), Err(problem)));
+                continue;
+            }
+        };
+        if let Some(missing) = lacks(declared, &lines) {
+            let said = format!("{}: left out, it needs {missing}", name(path));
+            checked.push(CheckResult::of(said, Ok(())));
+            continue;
+        }
+        let own = groups.iter_mut().find(|it| it.last().is_some_and(|it| goes_on(&it.1, &lines)));
+        match own {
+            Some(group) => group.push((name(path), lines)),
+            None => groups.push(vec![(name(path), lines)]),
+        }
+    }
+    for group in groups {
+        let (mut kept, last) = (None, group.len() - 1);
+        for (number, (name, lines)) in group.into_iter().enumerate() {
+            let way = (&mut kept, number < last);
+            let held = hold(environment, declared, &folder.join("vector"), &lines, way).await;
+            checked.push(match held {
                 Ok(ReplayOutcome::Whole) => CheckResult::of(name, Ok(())),
                 Ok(ReplayOutcome::LeftOut(missing)) => {
                     CheckResult::of(format!("{name}: left out, it needs {missing}"), Ok(()))
                 }
                 Err(problem) => CheckResult::of(name, Err(problem)),
-            }
-        });
+            });
+        }
     }
     checked
 }
 
-async fn declared(
+async fn greeted(
     environment: &Environment,
     folder: &Path,
     epoch: &Epoch,
-) -> Result<Capabilities, String> {
+) -> Result<(AdapterProcess, Capabilities), String> {
     let process = start(environment, folder, epoch).await?;
     let declared = process.hello.as_ref().map(|it| it.capabilities.clone());
-    process.close().await.map_err(|error| error.to_string())?;
-    declared.ok_or_else(|| "no hello".to_owned())
-}
-
-async fn conversation(
-    environment: &Environment,
-    declared: &Capabilities,
-    folder: &Path,
-    path: &str,
-) -> Result<ReplayOutcome, String> {
-    let lines: Vec<VectorLine> = lines(path)?;
-    Box::pin(hold(environment, declared, &folder.join("vector"), lines)).await
+    Ok((process, declared.ok_or("no hello")?))
 }
 
 async fn documents(
-    environment: &Environment,
-    folder: &Path,
-    epoch: &Epoch,
+    process: &mut AdapterProcess,
     alters: &[Alters],
     path: &str,
 ) -> Result<(), String> {
-    let mut process = start(environment, folder, epoch).await?;
     let mut in_order = true;
     for case in cases(path)? {
         let wrong = |it: String| format!("{}: {it}", case.name);
@@ -120,7 +158,7 @@ async fn documents(
             stamps: case.stamps,
             input: case.input,
         };
-        let answer = ask(&mut process, &request, "rendered", ANSWER_TIMEOUT).await;
+        let answer = ask(process, &request, "rendered", ANSWER_TIMEOUT).await;
         let AdapterAnswer::Rendered { bson } = answer.map_err(wrong)? else {
             unreachable!("`ask` has looked at its name")
         };
@@ -131,7 +169,6 @@ async fn documents(
         }
         in_order &= found.keys().eq(expected.keys());
     }
-    process.close().await.map_err(|error| error.to_string())?;
     if in_order && path.ends_with("alters.jsonl") && alters.contains(&Alters::FieldOrder) {
         return Err("`alters` names field_order, and all fields kept theirs".to_owned());
     }
