@@ -239,7 +239,7 @@ fn transactions_try_conflicts_again_and_leave_nothing_when_aborted() {
     let Some(first) = drivers.first() else { return };
     let lab = Lab::with_shared_cache();
     lab.write("transactions.yaml", TRANSACTIONS);
-    let words = ["run", "transactions.yaml", "--rounds", "1", "--out", "out"];
+    let words = ["run", "transactions.yaml", "--rounds", "1", "--no-wait", "--out", "out"];
     let alone = [&words[..], &["-d", first, "--server", "embedded"]].concat();
     let alone = stderr(&lab.run(alone));
     assert!(alone.contains("transactions take a replica set, this server is: standalone"));
