@@ -17,10 +17,15 @@ async function goto(page) {
 
 const hasEnded = () => document.querySelector('.live strong').textContent === 'ended';
 
-// A live page, open until its run ends.
+// A live page, open until its run ends. The page is not polled: that would make it draw each frame.
 async function open(page) {
   await goto(page);
-  await page.waitForFunction(hasEnded);
+  await page.evaluate(() => new Promise((done) => {
+    const state = document.querySelector('.live strong');
+    const look = () => state.textContent === 'ended' && done();
+    new MutationObserver(look).observe(state, { childList: true });
+    look();
+  }));
   return { state: 'ended' };
 }
 
