@@ -63,7 +63,11 @@ async function live(page) {
   const key = page.locator('.key').last();
   await key.click();
   await page.locator('.phase summary').first().click();
-  const place = () => page.locator('.phase').first().evaluate((it) => it.getBoundingClientRect().top);
+  const place = () =>
+    page
+      .locator('.phase')
+      .first()
+      .evaluate((it) => it.getBoundingClientRect().top);
   await page.evaluate(() => scrollTo(0, 700));
   const scrolled = await place();
   await page.waitForFunction((count) => {
@@ -78,7 +82,7 @@ async function live(page) {
       const { n } = [...document.querySelectorAll('.key')].pop().dataset;
       const all = [...document.querySelectorAll(`tr.${n}, .mark.${n}`)];
       return [all.length > 0, all.every((it) => getComputedStyle(it).display === 'none')];
-    }),
+    })
   };
   say('seen');
   await page.waitForFunction(hasEnded);
@@ -118,7 +122,7 @@ async function keys(page, file) {
   const found = await page.evaluate(() => ({
     unseen: window.unseen,
     inOrder: window.reached.every((it, at) => it === at),
-    missing: window.wanted.slice(window.reached.length).map((it) => it.outerHTML.slice(0, 60)),
+    missing: window.wanted.slice(window.reached.length).map((it) => it.outerHTML.slice(0, 60))
   }));
   const press = async (selector, key) => {
     await page.locator(selector).first().focus();
@@ -144,15 +148,19 @@ async function print(page, file) {
   await page.setViewportSize({ width: 794, height: 1123 });
   await page.goto(`file://${file}`);
   return page.evaluate(() => {
-    const shown = (selector) => [...document.querySelectorAll(selector)].filter((it) =>
-      it.checkVisibility({ contentVisibilityAuto: true }) && it.getClientRects().length);
+    const shown = (selector) =>
+      [...document.querySelectorAll(selector)].filter(
+        (it) => it.checkVisibility({ contentVisibilityAuto: true }) && it.getClientRects().length
+      );
     const folded = [...document.querySelectorAll('details:not([open]) > :not(summary, .do)')];
     return {
-      controls: shown('button:not(.key, .sorter), nav, .readout').map((it) => it.outerHTML.slice(0, 60)),
+      controls: shown('button:not(.key, .sorter), nav, .readout').map((it) =>
+        it.outerHTML.slice(0, 60)
+      ),
       folded: folded.length,
       hidden: folded.filter((it) => it.getBoundingClientRect().height === 0).length,
       charts: shown('.picture').length,
-      paper: getComputedStyle(document.body).backgroundColor,
+      paper: getComputedStyle(document.body).backgroundColor
     };
   });
 }
@@ -160,20 +168,25 @@ async function print(page, file) {
 // The first screen of a study's page, on a desk and on a phone.
 async function study(page, file) {
   const found = [];
-  for (const [width, height] of [[1300, 900], [390, 844]]) {
+  for (const [width, height] of [
+    [1300, 900],
+    [390, 844]
+  ]) {
     await page.setViewportSize({ width, height });
     await page.goto(`file://${file}`);
-    found.push(await page.evaluate(() => {
-      const figure = document.querySelector('.asked > figure');
-      const box = (selector) => document.querySelector(selector).getBoundingClientRect();
-      const { top, bottom } = box('.asked .picture');
-      return {
-        verdict: box('.first .chip').bottom,
-        picture: (Math.min(bottom, innerHeight) - top) / (bottom - top),
-        sideways: figure.scrollWidth - figure.clientWidth,
-        over: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      };
-    }));
+    found.push(
+      await page.evaluate(() => {
+        const figure = document.querySelector('.asked > figure');
+        const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+        const { top, bottom } = box('.asked .picture');
+        return {
+          verdict: box('.first .chip').bottom,
+          picture: (Math.min(bottom, innerHeight) - top) / (bottom - top),
+          sideways: figure.scrollWidth - figure.clientWidth,
+          over: document.documentElement.scrollWidth - document.documentElement.clientWidth
+        };
+      })
+    );
   }
   return { found };
 }
