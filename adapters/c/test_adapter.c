@@ -103,6 +103,7 @@ static answer called(session *with, const char *json, const char *document) {
     while (strcmp(each.kind->name, text_in(message, "kind")) != 0)
         each.kind++;
     bson_init_static(&each.message, bson_get_data(message), message->len);
+    bson_init(&each.reading); /* these finds have no options */
     given what = {.list = (const bson_t *[]){first, first}};
     bson_init(&what.options);
     target *at = targets_new(with, &each, 1, &why);
