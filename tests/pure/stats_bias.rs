@@ -195,7 +195,7 @@ fn a_quick_same_needs_the_second_half_and_the_other_copy() {
         positions: vec![None; 6],
         ..Entrant::default()
     };
-    let of = |halves: f64, copy: f64| {
+    let judged = |halves: f64, copy: f64, interleave: Interleave, whole_job: bool| {
         let rate = |percent: f64| -> Vec<Option<f64>> {
             let noise = [0.3, -0.3, 0.2, -0.2, 0.1, -0.1];
             noise.iter().map(|it| Some(1e3 / (1.0 + (percent + it) / 100.0))).collect()
@@ -205,15 +205,19 @@ fn a_quick_same_needs_the_second_half_and_the_other_copy() {
             quantity: Quantity::Throughput,
             values: vec![rate(0.0), rate(copy), rate(1.0)],
         };
-        let terms =
-            Terms { interleave: Interleave::Turns, quick: true, alpha: 0.05, seed: 1, busy: None };
+        let terms = Terms { interleave, whole_job, quick: true, alpha: 0.05, seed: 1, busy: None };
         let arms = [arm("A", false, 0.0), arm("A2", true, 0.0), arm("B", false, halves)];
         judge(&arms, &[measure], &terms).judged.pop().expect("B").comparison
     };
+    let of = |halves: f64, copy: f64| judged(halves, copy, Interleave::Turns, false);
     assert_eq!(of(0.0, 0.0).verdict, Verdict::Same);
     // The second half is some 5 % slower, also against the copy.
     let late = of(8.5, 0.0);
     assert_eq!(late.verdict, Verdict::Inconclusive, "{}", late.sentence);
-    let other = of(0.0, -4.5);
+    // Where that much is no doubt, the whole time of a job is what was asked for.
+    let of = |whole_job: bool| judged(45.0, 0.0, Interleave::Runs, whole_job);
+    assert_eq!(of(false).verdict, Verdict::NotComparable, "{}", of(false).sentence);
+    assert_ne!(of(true).verdict, Verdict::NotComparable, "{}", of(true).sentence);
+    let other = judged(0.0, -4.5, Interleave::Turns, false);
     assert_eq!(other.verdict, Verdict::Inconclusive, "{}", other.sentence);
 }

@@ -141,6 +141,7 @@ impl Rounds {
         let busy = kept.len() == self.disturbed.len() && self.disturbed.contains(&true);
         let terms = Terms {
             interleave: Interleave::Turns,
+            whole_job: false,
             quick,
             alpha,
             seed: 1,

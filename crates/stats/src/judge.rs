@@ -55,6 +55,9 @@ impl Measure {
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
     pub interleave: Interleave,
+    /// Whether every arm does a job of a given size from its beginning to its end. What becomes
+    /// faster or slower on the way is part of its time, and no bias.
+    pub whole_job: bool,
     pub quick: bool,
     /// Error spent at this look.
     pub alpha: f64,
@@ -167,7 +170,8 @@ impl Own {
         let (a, b) = (&arms[0], &arms[arm]);
         let drift =
             bias::drift((a.name, &a.halves), (b.name, &b.halves), terms.interleave, terms.alpha);
-        let mut biases: Vec<Bias> = drift.as_ref().and_then(bias::of_drift).into_iter().collect();
+        let unsteady = drift.as_ref().filter(|_| !terms.whole_job).and_then(bias::of_drift);
+        let mut biases: Vec<Bias> = unsteady.into_iter().collect();
         if terms.interleave == Interleave::Turns {
             biases.extend([a, b].iter().filter_map(|it| bias::idle_cpu(it.name, it.idle_fraction)));
         }

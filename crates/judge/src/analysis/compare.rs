@@ -17,7 +17,7 @@ use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use stats::threshold::{Interleave, Quantity};
 use stats::verdict::Verdict;
 use stats::wording;
-use workload::plan::Phase;
+use workload::plan::{Limit, Phase};
 
 pub struct Compared {
     pub rows: Vec<ComparisonRow>,
@@ -117,8 +117,11 @@ impl PhaseComparison<'_> {
         let settings = &self.experiment.settings;
         let interleave = settings.interleave.iter().find(|it| it.phase == self.phase.name);
         let busy = self.rounds.busy();
+        let interleave = interleave.map_or(Interleave::Turns, |it| it.interleave);
+        let counts = matches!(self.phase.limit, Limit::Operations { .. });
         let terms = Terms {
-            interleave: interleave.map_or(Interleave::Turns, |it| it.interleave),
+            interleave,
+            whole_job: counts && interleave == Interleave::Runs,
             quick: settings.looks.quick,
             alpha: self.rounds.standing().look.alpha,
             seed: settings.seed,
